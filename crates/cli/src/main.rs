@@ -1,0 +1,2 @@
+//! The `fabproj` command.
+fn main() {}

@@ -1,0 +1,4 @@
+//! Learns a fast map onto a feasible set, and runs it.
+
+pub mod set;
+pub use fabproj_core as core;

