@@ -59,32 +59,30 @@ pub(super) fn reference(
 /// Networks that together reach every path: depths, odd and wide widths, activations, skips.
 pub(super) fn networks() -> Vec<Mlp> {
     use Activation::{Identity, Relu, Silu, Tanh};
-    let shapes: [(
-        usize,
-        &[usize],
-        usize,
-        Activation,
-        Activation,
-        Option<usize>,
-    ); 9] = [
-        (2, &[64, 64], 2, Relu, Tanh, None),
-        (3, &[5, 7], 2, Tanh, Identity, Some(2)),
-        (4, &[20], 3, Silu, Silu, Some(4)),
-        (1, &[1], 1, Relu, Identity, None),
-        (5, &[], 4, Relu, Tanh, None),
-        (5, &[], 2, Relu, Identity, Some(3)),
-        (2, &[33, 17], 1, Relu, Identity, Some(1)),
-        (18, &[24, 40], 19, Silu, Tanh, None),
-        (2, &[16], 9, Tanh, Relu, None),
+    let specs = [
+        MlpSpec::new(2, &[64, 64], 2)
+            .with_hidden(Relu)
+            .with_output(Tanh),
+        MlpSpec::new(3, &[5, 7], 2).with_hidden(Tanh).with_skip(2),
+        MlpSpec::new(4, &[20], 3)
+            .with_hidden(Silu)
+            .with_output(Silu)
+            .with_skip(4),
+        MlpSpec::new(1, &[1], 1)
+            .with_hidden(Relu)
+            .with_output(Identity),
+        MlpSpec::new(5, &[], 4).with_output(Tanh),
+        MlpSpec::new(5, &[], 2).with_skip(3),
+        MlpSpec::new(2, &[33, 17], 1).with_hidden(Relu).with_skip(1),
+        MlpSpec::new(18, &[24, 40], 19)
+            .with_hidden(Silu)
+            .with_output(Tanh),
+        MlpSpec::new(2, &[16], 9)
+            .with_hidden(Tanh)
+            .with_output(Relu),
     ];
-    let make = |(index, (inputs, hidden, outputs, inner, outer, skip))| {
-        let mut spec = MlpSpec::new(inputs, hidden, outputs)
-            .with_hidden(inner)
-            .with_output(outer);
-        spec.skip = skip;
-        Mlp::new(spec, &mut ChaCha8Rng::seed_from_u64(index)).unwrap()
-    };
-    (0u64..).zip(shapes).map(make).collect()
+    let make = |(seed, spec)| Mlp::new(spec, &mut ChaCha8Rng::seed_from_u64(seed)).unwrap();
+    (0u64..).zip(specs).map(make).collect()
 }
 
 pub(super) fn random(length: usize, seed: u64) -> Vec<f32> {
