@@ -1,6 +1,21 @@
 //! What is feasible: constraint sets C(x).
+//!
+//! [`built_in`] makes a set that the library knows.
 
-use serde::{Deserialize, Serialize};
+mod arcs;
+mod bitten_ball;
+mod catalogue;
+mod description;
+mod error;
+pub(crate) mod moons;
+mod shells;
+mod star;
+mod torus;
+mod vector;
+
+pub use self::catalogue::{Dimension, Entry, built_in, catalogue, from_description};
+pub use self::description::Description;
+pub use self::error::{Result, SetError};
 
 /// A closed interval, one per coordinate of a region of interest.
 pub type Interval = (f64, f64);
@@ -55,21 +70,4 @@ pub trait ConstraintSet: Send + Sync {
 
     /// What a model file says about the set, enough to build it again where that is possible.
     fn description(&self) -> Description;
-}
-
-/// A set as it is written into a model file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Description {
-    /// A built-in set, by name.
-    BuiltIn {
-        /// The name, as `fabproj sets` lists it.
-        name: String,
-    },
-    /// A closure of the program that trained the model: it cannot be built again from a file.
-    Closure {
-        /// The name that the program gave it.
-        name: String,
-    },
 }

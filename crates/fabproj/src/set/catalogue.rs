@@ -1,0 +1,221 @@
+//! The sets that are built in, by name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::arcs::DisjointMoons;
+use super::bitten_ball::BittenBall;
+use super::moons::TwoMoons;
+use super::shells::Shells;
+use super::star::Star;
+use super::torus::Torus;
+use super::{ConstraintSet, Description, Result, SetError};
+use crate::near::near_names;
+
+/// The dimensions in which a built-in set exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dimension {
+    /// This one only.
+    Exactly(usize),
+    /// A family: `N` in the name stands for the dimension.
+    Between {
+        /// The smallest dimension.
+        least: usize,
+        /// The largest dimension.
+        most: usize,
+    },
+}
+
+impl fmt::Display for Dimension {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exactly(dim) => write!(formatter, "{dim}"),
+            Self::Between { least, most } => write!(formatter, "{least} to {most}"),
+        }
+    }
+}
+
+/// What `fabproj sets` says about one set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The name; in a family, `N` stands for the dimension.
+    pub name: &'static str,
+    /// Dimension of y.
+    pub dim: Dimension,
+    /// Dimension of the parameters x; 0 for a fixed set.
+    pub parameter_dim: usize,
+    /// What is feasible, in one line.
+    pub summary: &'static str,
+}
+
+impl Entry {
+    const fn fixed(name: &'static str, dim: usize, summary: &'static str) -> Self {
+        Self {
+            name,
+            dim: Dimension::Exactly(dim),
+            parameter_dim: 0,
+            summary,
+        }
+    }
+
+    const fn family(name: &'static str, summary: &'static str) -> Self {
+        // The widest layer that a projector accepts bounds the dimension.
+        let dim = Dimension::Between {
+            least: 2,
+            most: 4096,
+        };
+        Self {
+            name,
+            dim,
+            parameter_dim: 0,
+            summary,
+        }
+    }
+}
+
+const CATALOGUE: [Entry; 11] = [
+    Entry::fixed(
+        "blob-with-bite",
+        2,
+        "‖y‖ ≤ 2 and ‖y - (1, 0)‖ ≥ 1: a disc with a round bite that touches its rim",
+    ),
+    Entry::fixed("concentric-circles", 2, "1 ≤ ‖y‖ ≤ 2: a ring"),
+    Entry::fixed(
+        "star-shaped",
+        2,
+        "‖y‖ ≤ ρ(θ): five tips of radius 2, valleys of radius 1, linear in the angle between",
+    ),
+    Entry::fixed(
+        "two-moons",
+        2,
+        "within 0.15 of the paper's cloud of 60 000 noisy moon points: one piece with a hole",
+    ),
+    Entry::fixed(
+        "two-moons-disjoint",
+        2,
+        "within 0.15 of one of the two noise-free arcs: two pieces, 0.2 apart",
+    ),
+    Entry::family("shell-Nd", "1 ≤ ‖y‖ ≤ 2 in N dimensions"),
+    Entry::family("shell-sq-Nd", "1 ≤ ‖y‖² ≤ 2 in N dimensions"),
+    Entry::fixed("torus", 3, "within 0.5 of a circle of radius 1.5"),
+    Entry::fixed(
+        "sphere-with-bite",
+        3,
+        "‖y‖ ≤ 2 and ‖y - (1.5, 0, 0)‖ ≥ 1: a ball with a bite that opens its surface",
+    ),
+    Entry::fixed(
+        "disconnected-shells",
+        3,
+        "0.5 ≤ ‖y ∓ (1.5, 0, 0)‖ ≤ 1: two hollow balls, 1 apart",
+    ),
+    Entry {
+        name: "moving-obstacle",
+        dim: Dimension::Exactly(2),
+        parameter_dim: 2,
+        summary: "‖y‖ ≤ 1.5 and ‖y - x‖ ≥ 0.6 for x in [-1, 1]²: a disc without a disc that moves",
+    },
+];
+
+/// All built-in sets.
+///
+/// ```
+/// assert!(fabproj::set::catalogue().iter().any(|entry| entry.name == "two-moons"));
+/// ```
+pub fn catalogue() -> &'static [Entry] {
+    &CATALOGUE
+}
+
+/// A built-in set by its name, such as `star-shaped` or `shell-5d`.
+///
+/// # Errors
+///
+/// [`SetError::Unknown`] names the nearest existing names; [`SetError::Dimension`] says which
+/// dimensions a family has.
+///
+/// ```
+/// let ring = fabproj::set::built_in("concentric-circles")?;
+/// assert!(ring.contains(&[1.5, 0.0], &[]));
+/// assert!(!ring.contains(&[0.5, 0.0], &[]));
+///
+/// let error = fabproj::set::built_in("concentric-circle").err().unwrap();
+/// assert!(error.to_string().contains("concentric-circles"));
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
+pub fn built_in(name: &str) -> Result<Arc<dyn ConstraintSet>> {
+    Ok(match name {
+        "blob-with-bite" => Arc::new(BittenBall::blob_with_bite()),
+        "concentric-circles" => Arc::new(Shells::released(name.to_owned(), 2)),
+        "star-shaped" => Arc::new(Star),
+        "two-moons" => Arc::new(TwoMoons::new()),
+        "two-moons-disjoint" => Arc::new(DisjointMoons),
+        "torus" => Arc::new(Torus),
+        "sphere-with-bite" => Arc::new(BittenBall::sphere_with_bite()),
+        "disconnected-shells" => Arc::new(Shells::disconnected()),
+        "moving-obstacle" => Arc::new(BittenBall::moving_obstacle()),
+        _ => return family(name),
+    })
+}
+
+/// A member of a family: `shell-Nd` or `shell-sq-Nd`.
+fn family(name: &str) -> Result<Arc<dyn ConstraintSet>> {
+    // The longer prefix first, as the shorter is part of it.
+    let shell_squared = member("shell-sq-Nd", "shell-sq-", name)?;
+    if let Some(dim) = shell_squared {
+        return Ok(Arc::new(Shells::printed(name.to_owned(), dim)));
+    }
+    if let Some(dim) = member("shell-Nd", "shell-", name)? {
+        return Ok(Arc::new(Shells::released(name.to_owned(), dim)));
+    }
+    Err(SetError::Unknown {
+        name: name.to_owned(),
+        near: near_names(name, CATALOGUE.iter().map(|entry| entry.name)),
+    })
+}
+
+/// The dimension in the name of a family's member; `None` when the name belongs to no member.
+fn member(family: &'static str, prefix: &str, name: &str) -> Result<Option<usize>> {
+    let digits = name
+        .strip_prefix(prefix)
+        .and_then(|rest| rest.strip_suffix('d'));
+    // "03" is not accepted: a set has one name, since the name is what the hash is made of.
+    let dim = digits
+        .filter(|digits| !digits.starts_with(['+', '0']) || *digits == "0")
+        .and_then(|digits| digits.parse::<usize>().ok());
+    let dimensions = CATALOGUE
+        .iter()
+        .find(|entry| entry.name == family)
+        .map(|entry| entry.dim);
+    match (dim, dimensions) {
+        (Some(dim), Some(Dimension::Between { least, most })) if !(least..=most).contains(&dim) => {
+            let dimensions = Dimension::Between { least, most };
+            Err(SetError::Dimension {
+                family: family.to_owned(),
+                dimensions,
+                dim,
+            })
+        }
+        (dim, _) => Ok(dim),
+    }
+}
+
+/// Builds the set that a model file describes.
+///
+/// # Errors
+///
+/// [`SetError::NotRebuildable`] for a closure, and whatever is wrong with a description that was
+/// edited by hand.
+///
+/// ```
+/// use fabproj::set::{Description, from_description};
+/// let set = from_description(&Description::built_in("shell-3d"))?;
+/// assert_eq!(set.dim(), 3);
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
+pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintSet>> {
+    match description {
+        Description::BuiltIn { name } => built_in(name),
+        Description::Closure { name } => Err(SetError::NotRebuildable { name: name.clone() }),
+    }
+}

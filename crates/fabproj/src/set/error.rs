@@ -1,0 +1,91 @@
+//! What can be wrong with a set, with the values that are wrong.
+
+use super::Dimension;
+
+/// Misuse of a set: an unknown name, sizes that do not fit, a matrix without inverse.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetError {
+    /// No built-in set has this name.
+    #[error("there is no built-in set `{name}`; near names: {}; `fabproj sets` lists all", near.join(", "))]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// Existing names, nearest first.
+        near: Vec<String>,
+    },
+    /// A family of sets has no member of this dimension.
+    #[error("`{family}` exists for N = {dimensions}, not for N = {dim}")]
+    Dimension {
+        /// The family, as `fabproj sets` lists it.
+        family: String,
+        /// The dimensions that exist.
+        dimensions: Dimension,
+        /// The dimension that was asked for.
+        dim: usize,
+    },
+    /// The set was a closure of another program.
+    #[error(
+        "the set `{name}` was a closure of the program that made the model; pass the set itself"
+    )]
+    NotRebuildable {
+        /// The name that the program gave it.
+        name: String,
+    },
+    /// A list has another length than the set needs.
+    #[error("{what}: expected {expected} values, found {found}")]
+    Length {
+        /// What the list means.
+        what: &'static str,
+        /// The length that is needed.
+        expected: usize,
+        /// The length that was given.
+        found: usize,
+    },
+    /// An interval is empty, reversed or not finite.
+    #[error(
+        "{what} of coordinate {index}: [{low}, {high}] is not an interval with finite ends and positive length"
+    )]
+    Interval {
+        /// Which list the interval is in.
+        what: &'static str,
+        /// Its place in that list.
+        index: usize,
+        /// Its lower end.
+        low: f64,
+        /// Its upper end.
+        high: f64,
+    },
+    /// A combination of no sets.
+    #[error("a combination of sets needs at least one set")]
+    NoSets,
+    /// The regions of interest of sets that are to be intersected do not meet.
+    #[error(
+        "the bounds of the sets do not meet in coordinate {index}: their intersection is empty"
+    )]
+    EmptyIntersection {
+        /// The coordinate in which they are apart.
+        index: usize,
+    },
+    /// A matrix whose inverse does not exist or is numerically meaningless.
+    #[error("the matrix of an affine map must be invertible: pivot {pivot:e} in column {column}")]
+    Singular {
+        /// The largest pivot that was found.
+        pivot: f64,
+        /// The column of the matrix.
+        column: usize,
+    },
+    /// A number that must be finite (and positive, for a margin) is not.
+    #[error("{what} must be {must_be}, found {found}")]
+    Value {
+        /// What the number means.
+        what: &'static str,
+        /// What it has to be.
+        must_be: &'static str,
+        /// What it is.
+        found: f64,
+    },
+}
+
+/// The result of making or combining sets.
+pub type Result<T> = std::result::Result<T, SetError>;
