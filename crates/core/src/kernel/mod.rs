@@ -14,7 +14,7 @@ pub const fn padded(outputs: usize) -> usize {
     outputs.div_ceil(LANES) * LANES
 }
 
-/// out[r][o] = activation(bias[o] + Σ_i x[r][i] · weights[i][o] (+ what `out` held, if `accumulate`)).
+/// `out[r][o] = activation(bias[o] + Σ_i x[r][i] · weights[i][o])`.
 ///
 /// `x` has `x_stride` floats per row, `out` has `padded(outputs)`; padding lanes of `out` are zero.
 #[allow(clippy::too_many_arguments)]
