@@ -1,2 +1,44 @@
-//! Sets up, checks and benches everything.
-fn main() {}
+//! Sets up, checks and benches everything. `cargo xtask help` lists the tasks.
+
+mod bench;
+mod check;
+mod python;
+mod shell;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+#[command(about = "Sets up, checks and benches everything")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Everything that CI runs: format, lints, docs, tests, the no_std build, Python consumers
+    Test,
+    /// The quick part of `test`: format, lints and docs
+    Check,
+    /// Our speed beside PyTorch's and ONNX Runtime's, interleaved in one run on one core
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Test => test::run(),
+        Task::Check => check::run(),
+        Task::Bench(arguments) => bench::run(&arguments),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

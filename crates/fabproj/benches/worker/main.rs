@@ -1,0 +1,127 @@
+//! Our side of `cargo xtask bench`: a process that times parts of fabproj on request.
+//!
+//! It speaks the protocol of `bench/worker.py`, the side of the Python peers: first the line
+//! `cases NAME...`, then one line for each line of the standard input:
+//!
+//! ```text
+//! warm NAME                prepares the case and calls it until it is warm    ->  ok
+//! run NAME REPETITIONS     times it                                           ->  seconds S...
+//! flops NAME               floating-point operations of one call              ->  flops N
+//! ```
+//!
+//! Each S is the mean time of one call over a repetition of at least `--milliseconds`.
+
+mod peak;
+mod phase_one;
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::io::{self, BufRead, Write};
+use std::time::{Duration, Instant};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// One thing to be timed.
+trait Case {
+    /// Does it once.
+    fn call(&mut self);
+
+    /// Floating-point operations of one call that the mathematics needs.
+    fn flops(&self) -> f64;
+}
+
+/// How to make a case.
+type Maker = fn() -> Outcome<Box<dyn Case>>;
+
+/// All cases by name.
+const CASES: [(&str, Maker); 2] = [("peak", peak::case), ("phase-one", phase_one::case)];
+
+/// A case with the number of calls that fill a repetition.
+struct Timed {
+    case: Box<dyn Case>,
+    calls: u64,
+}
+
+impl Timed {
+    fn new(mut case: Box<dyn Case>, least: Duration) -> Self {
+        case.call();
+        let mut timed = Self { case, calls: 1 };
+        loop {
+            let spent = timed.repetition() * timed.calls as f64;
+            if spent >= least.as_secs_f64() {
+                return timed;
+            }
+            let growth = (1.2 * least.as_secs_f64() / spent.max(1e-9)).clamp(1.5, 10.0);
+            timed.calls = (timed.calls as f64 * growth) as u64 + 1;
+        }
+    }
+
+    /// Seconds per call.
+    fn repetition(&mut self) -> f64 {
+        let start = Instant::now();
+        for _ in 0..self.calls {
+            self.case.call();
+        }
+        start.elapsed().as_secs_f64() / self.calls as f64
+    }
+}
+
+struct Worker {
+    least: Duration,
+    warm: HashMap<&'static str, Timed>,
+}
+
+impl Worker {
+    fn answer(&mut self, request: &str) -> Outcome<String> {
+        match request.split_whitespace().collect::<Vec<_>>()[..] {
+            ["warm", name] => self.prepared(name).map(|_| "ok".into()),
+            ["flops", name] => Ok(format!("flops {:e}", self.prepared(name)?.case.flops())),
+            ["run", name, repetitions] => {
+                let repetitions: usize = repetitions.parse()?;
+                let timed = self.prepared(name)?;
+                let seconds = (0..repetitions).map(|_| format!(" {:e}", timed.repetition()));
+                Ok("seconds".to_owned() + &seconds.collect::<String>())
+            }
+            _ => Err(format!("unknown request: {request}").into()),
+        }
+    }
+
+    fn prepared(&mut self, name: &str) -> Outcome<&mut Timed> {
+        let found = CASES.iter().find(|(known, _)| *known == name);
+        let &(name, make) = found.ok_or_else(|| format!("unknown case: {name}"))?;
+        if !self.warm.contains_key(name) {
+            self.warm.insert(name, Timed::new(make()?, self.least));
+        }
+        self.warm.get_mut(name).ok_or_else(|| name.into())
+    }
+}
+
+/// The value after `--milliseconds`; whatever cargo adds is ignored.
+fn least_repetition() -> Outcome<Duration> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let place = arguments
+        .iter()
+        .position(|argument| argument == "--milliseconds");
+    let value = place.and_then(|place| arguments.get(place + 1));
+    let milliseconds: f64 = value.map_or(Ok(50.0), |text| text.parse())?;
+    Ok(Duration::try_from_secs_f64(milliseconds / 1000.0)?)
+}
+
+fn main() -> Outcome<()> {
+    let mut worker = Worker {
+        least: least_repetition()?,
+        warm: HashMap::new(),
+    };
+    let mut answers = io::stdout().lock();
+    let names: Vec<&str> = CASES.iter().map(|(name, _)| *name).collect();
+    writeln!(answers, "cases {}", names.join(" "))?;
+    answers.flush()?;
+    for request in io::stdin().lock().lines() {
+        match worker.answer(&request?) {
+            Ok(answer) => writeln!(answers, "{answer}")?,
+            Err(error) => writeln!(answers, "error {error}")?,
+        }
+        answers.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Our speed beside the peers', measured in one run in which all take turns.
+//!
+//! Each side is a process that waits for requests (`worker`), so that a repetition of ours and one of
+//! each peer follow each other within a fraction of a second: what else happens on the machine
+//! disturbs both sides of a ratio alike.
+
+mod compare;
+mod report;
+mod requirements;
+mod statistics;
+mod worker;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::python::Environment;
+use crate::shell::{self, cargo, step};
+use requirements::{GROUPS, Group};
+use worker::Worker;
+
+#[derive(clap::Args)]
+#[command(after_help = "Example: cargo xtask bench --quick --only phase-one --json bench.json")]
+pub struct Arguments {
+    /// Fewer and shorter repetitions: a first impression in a minute
+    #[arg(long)]
+    quick: bool,
+
+    /// Measure these groups only
+    #[arg(long, value_name = "GROUP", value_parser = group_names())]
+    only: Vec<String>,
+
+    /// Write the figures as JSON as well ("-": to standard output, instead of the table)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn group_names() -> Vec<&'static str> {
+    GROUPS.iter().map(|group| group.name).collect()
+}
+
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let chosen = |group: &&Group| {
+        arguments.only.is_empty() || arguments.only.iter().any(|name| name == group.name)
+    };
+    let (rounds, milliseconds) = if arguments.quick {
+        (7, "10")
+    } else {
+        (31, "40")
+    };
+    let python = Environment::prepare("bench", "bench/requirements.txt")?;
+    step(
+        "check of the peers",
+        &mut python.script("bench/check_peers.py"),
+    )?;
+    let ours = executable()?;
+    report::warn_if_busy();
+    let mut ours = Worker::start(
+        "ours",
+        Command::new(ours).args(["--milliseconds", milliseconds]),
+    )?;
+    let mut theirs = Worker::start(
+        "peers",
+        python
+            .script("bench/worker.py")
+            .args(["--milliseconds", milliseconds]),
+    )?;
+    let mut rows = Vec::new();
+    for group in GROUPS.iter().filter(chosen) {
+        eprintln!("── {}: {rounds} rounds", group.name);
+        rows.extend(compare::measure(group, rounds, &mut ours, &mut theirs)?);
+    }
+    publish(arguments.json.as_deref(), &rows)?;
+    let missed = rows.iter().filter(|row| row.met == Some(false)).count();
+    if missed > 0 {
+        eprintln!("{missed} of the requirements were missed");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn publish(json: Option<&Path>, rows: &[compare::Row]) -> Result<()> {
+    let to_standard_output = json.is_some_and(|path| path.as_os_str() == "-");
+    if !to_standard_output {
+        println!("{}", report::table(rows));
+    }
+    let Some(path) = json else { return Ok(()) };
+    let text = serde_json::to_string_pretty(&report::json(rows))? + "\n";
+    if to_standard_output {
+        print!("{text}");
+        return Ok(());
+    }
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+}
+
+/// Builds our worker and asks cargo where it put it.
+fn executable() -> Result<PathBuf> {
+    let build = [
+        "build",
+        "--release",
+        "--package",
+        "fabproj",
+        "--bench",
+        "worker",
+    ];
+    let messages = shell::output(cargo(&build).arg("--message-format=json-render-diagnostics"))
+        .context("building our worker")?;
+    let found = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "worker")
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
+    match found {
+        Some(path) => Ok(path),
+        None => bail!("cargo built no executable named worker"),
+    }
+}

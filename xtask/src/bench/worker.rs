@@ -1,0 +1,161 @@
+//! A process that times its cases on request, one line per request and answer; the protocol is
+//! described in `bench/worker.py`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// One side of the comparison.
+pub struct Worker {
+    side: &'static str,
+    process: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    cases: Vec<String>,
+}
+
+impl Worker {
+    /// Starts the process and waits until it says what it can time.
+    pub fn start(side: &'static str, command: &mut Command) -> Result<Self> {
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("starting the worker of {side}"))?;
+        let requests = process.stdin.take();
+        let answers = process
+            .stdout
+            .take()
+            .context("a worker without standard output")?;
+        let answers = BufReader::new(answers);
+        let mut worker = Self {
+            side,
+            process,
+            requests,
+            answers,
+            cases: Vec::new(),
+        };
+        let first = worker.answer()?;
+        worker.cases = after(&first, "cases")?
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
+        Ok(worker)
+    }
+
+    /// Prepares a case, which may take long where something is compiled.
+    pub fn warm(&mut self, case: &str) -> Result<()> {
+        if !self.cases.iter().any(|known| known == case) {
+            bail!(
+                "{} cannot time {case}, only {}",
+                self.side,
+                self.cases.join(", ")
+            );
+        }
+        self.ask(&format!("warm {case}"), "ok").map(|_| ())
+    }
+
+    /// The seconds of one call, averaged over one repetition.
+    pub fn run(&mut self, case: &str) -> Result<f64> {
+        self.ask_number(&format!("run {case} 1"), "seconds")
+    }
+
+    /// The floating-point operations of one call.
+    pub fn flops(&mut self, case: &str) -> Result<f64> {
+        self.ask_number(&format!("flops {case}"), "flops")
+    }
+
+    fn ask_number(&mut self, request: &str, kind: &str) -> Result<f64> {
+        let text = self.ask(request, kind)?;
+        match text.trim().parse() {
+            Ok(number) if f64::is_finite(number) && number > 0.0 => Ok(number),
+            _ => bail!("{} answered `{request}` with {text:?}", self.side),
+        }
+    }
+
+    fn ask(&mut self, request: &str, kind: &str) -> Result<String> {
+        let requests = self.requests.as_mut().context("the worker was stopped")?;
+        writeln!(requests, "{request}")
+            .with_context(|| format!("the worker of {} is gone", self.side))?;
+        let answer = self.answer()?;
+        let text =
+            after(&answer, kind).with_context(|| format!("{}, asked to {request}", self.side))?;
+        Ok(text.to_owned())
+    }
+
+    fn answer(&mut self) -> Result<String> {
+        let mut line = String::new();
+        if self.answers.read_line(&mut line)? == 0 {
+            bail!(
+                "the worker of {} ended without an answer; its own messages are above",
+                self.side
+            );
+        }
+        Ok(line)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // The end of its input ends the process.
+        drop(self.requests.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// What follows the first word of an answer, which must be `kind`.
+fn after<'a>(answer: &'a str, kind: &str) -> Result<&'a str> {
+    match answer.trim().split_once(' ').unwrap_or((answer.trim(), "")) {
+        (word, text) if word == kind => Ok(text),
+        ("error", text) => bail!("{text}"),
+        _ => bail!("unexpected answer {answer:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_apart() {
+        assert_eq!(after("seconds 1e-3\n", "seconds").unwrap(), "1e-3");
+        assert_eq!(after("ok\n", "ok").unwrap(), "");
+        assert_eq!(
+            after("error no such case\n", "ok").unwrap_err().to_string(),
+            "no such case"
+        );
+        assert!(after("okay\n", "ok").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_worker_is_asked_and_answers() {
+        let script = "echo cases fast slow; while read verb name rest; do case $verb in \
+                      warm) echo ok;; run) echo seconds 0.5;; *) echo error what;; esac; done";
+        let mut worker =
+            Worker::start("the shell", Command::new("sh").args(["-c", script])).unwrap();
+        worker.warm("fast").unwrap();
+        assert_eq!(worker.run("fast").unwrap(), 0.5);
+        let unknown = worker.warm("other").unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "the shell cannot time other, only fast, slow"
+        );
+        let refused = format!("{:#}", worker.flops("fast").unwrap_err());
+        assert_eq!(refused, "the shell, asked to flops fast: what");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_worker_that_dies_is_reported() {
+        let started = Worker::start("nobody", Command::new("sh").args(["-c", "exit 3"]));
+        assert!(
+            started
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("ended without an answer")
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! Virtual environments under the target folder, made when they are needed and kept until their
+//! requirements change.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{self, command, step};
+
+/// The oldest Python that every pinned package still has wheels for.
+const OLDEST: (u32, u32) = (3, 10);
+
+/// A Python with the packages of one requirements file.
+pub struct Environment {
+    interpreter: PathBuf,
+}
+
+impl Environment {
+    /// The environment `name`, with the packages listed in `requirements` (a path from the root).
+    pub fn prepare(name: &str, requirements: &str) -> Result<Self> {
+        let folder = shell::target_folder()?.join("python").join(name);
+        let interpreter = interpreter_in(&folder);
+        let wanted = stamp_text(&shell::root().join(requirements))?;
+        let stamp = folder.join("fabproj-requirements");
+        if interpreter.is_file() && fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
+            return Ok(Self { interpreter });
+        }
+        let base = base_interpreter()?;
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .with_context(|| format!("removing the outdated {}", folder.display()))?;
+        }
+        make(&base, &folder)?;
+        install(&interpreter, requirements)?;
+        // Last, so that an interrupted installation is started afresh the next time.
+        fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
+        Ok(Self { interpreter })
+    }
+
+    /// A command that runs a script (a path from the root) with one thread per library, as all of
+    /// this repository's comparisons are.
+    pub fn script(&self, script: &str) -> Command {
+        let mut python = command(&self.interpreter);
+        python.arg(script);
+        // No __pycache__ folders beside the sources.
+        python.env("PYTHONDONTWRITEBYTECODE", "1");
+        for threads in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
+            python.env(threads, "1");
+        }
+        python
+    }
+}
+
+/// What must be equal for an environment to be used again: the requirements, with every file that
+/// they include.
+fn stamp_text(requirements: &Path) -> Result<String> {
+    let text = fs::read_to_string(requirements)
+        .with_context(|| format!("reading {}", requirements.display()))?;
+    let mut all = text.clone();
+    for line in text.lines() {
+        if let Some(included) = line.trim().strip_prefix("-r ") {
+            let folder = requirements.parent().unwrap_or(Path::new("."));
+            all.push_str(&stamp_text(&folder.join(included.trim()))?);
+        }
+    }
+    Ok(all)
+}
+
+fn interpreter_in(folder: &Path) -> PathBuf {
+    if cfg!(windows) {
+        folder.join("Scripts").join("python.exe")
+    } else {
+        folder.join("bin").join("python")
+    }
+}
+
+/// `PYTHON` from the environment, or `python3`; checked for its version.
+fn base_interpreter() -> Result<PathBuf> {
+    let chosen = env::var_os("PYTHON").map(PathBuf::from);
+    let python = chosen.unwrap_or_else(|| if cfg!(windows) { "python" } else { "python3" }.into());
+    let (major, minor) = version(&python).with_context(|| {
+        format!(
+            "Python {}.{} or newer is needed to check that Python programs can read our files; install it \
+             (Debian, Ubuntu: apt install python3 python3-venv), or name one in the variable PYTHON",
+            OLDEST.0, OLDEST.1
+        )
+    })?;
+    if (major, minor) < OLDEST {
+        bail!(
+            "{} is Python {major}.{minor}, but {}.{} or newer is needed: name one in the variable PYTHON",
+            python.display(),
+            OLDEST.0,
+            OLDEST.1
+        );
+    }
+    Ok(python)
+}
+
+fn version(python: &Path) -> Result<(u32, u32)> {
+    let print = "import sys; print(sys.version_info.major, sys.version_info.minor)";
+    let text = shell::output(command(python).args(["-c", print]))?;
+    parse_version(&text)
+        .with_context(|| format!("the version of {} reads {text:?}", python.display()))
+}
+
+fn parse_version(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(' ')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+fn make(base: &Path, folder: &Path) -> Result<()> {
+    let made = step(
+        "virtual environment",
+        command(base).args(["-m", "venv"]).arg(folder),
+    );
+    if let Err(error) = made {
+        // Half an environment would pass for a whole one.
+        let _ = fs::remove_dir_all(folder);
+        return Err(error.context(
+            "this Python cannot make virtual environments: install its venv and ensurepip modules \
+             (Debian, Ubuntu: apt install python3-venv), or name another Python in the variable PYTHON",
+        ));
+    }
+    Ok(())
+}
+
+fn install(interpreter: &Path, requirements: &str) -> Result<()> {
+    let quiet = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ];
+    step(
+        "Python packages",
+        command(interpreter)
+            .args(quiet)
+            .args(["--requirement", requirements]),
+    )
+    .context(
+        "pip could not install the packages: it needs a package index (or a folder of wheels \
+             named in PIP_FIND_LINKS)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        assert_eq!(parse_version("3 11\n"), Some((3, 11)));
+        assert_eq!(parse_version("3.11\n"), None);
+        assert!((3, 9) < OLDEST && (3, 14) >= OLDEST);
+    }
+
+    #[test]
+    fn a_change_of_an_included_file_changes_the_stamp() {
+        let folder = tempfile::tempdir().unwrap();
+        let outer = folder.path().join("outer.txt");
+        let inner = folder.path().join("inner.txt");
+        fs::write(&outer, "torch==1\n-r inner.txt\n").unwrap();
+        fs::write(&inner, "numpy==1\n").unwrap();
+        let before = stamp_text(&outer).unwrap();
+        assert!(before.contains("numpy==1"));
+        fs::write(&inner, "numpy==2\n").unwrap();
+        assert_ne!(before, stamp_text(&outer).unwrap());
+    }
+
+    #[test]
+    fn a_missing_requirements_file_is_named() {
+        let error = stamp_text(Path::new("no-such-requirements.txt")).unwrap_err();
+        assert!(format!("{error:#}").contains("no-such-requirements.txt"));
+    }
+}

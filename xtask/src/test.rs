@@ -1,0 +1,73 @@
+//! Everything that CI runs. The tests come last, so that their summary closes the output.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::check;
+use crate::python::Environment;
+use crate::shell::{self, cargo, has_cargo_command, step};
+
+pub fn run() -> Result<ExitCode> {
+    let start = Instant::now();
+    check::steps()?;
+    dependencies()?;
+    no_std()?;
+    python_consumers()?;
+    step("doc tests", &mut cargo(&["test", "--workspace", "--doc"]))?;
+    tests()?;
+    eprintln!(
+        "\nall checks passed in {:.0} s",
+        start.elapsed().as_secs_f64()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Licences, advisories and sources of the dependencies, where cargo-deny is installed.
+fn dependencies() -> Result<()> {
+    if !has_cargo_command("deny") {
+        eprintln!(
+            "\n── dependencies: skipped, cargo-deny is not installed (cargo install cargo-deny)"
+        );
+        return Ok(());
+    }
+    step("dependencies", &mut cargo(&["deny", "check"]))
+}
+
+/// A program without the standard library that links fabproj-core.
+fn no_std() -> Result<()> {
+    let manifest = "crates/core/tests/no_std/Cargo.toml";
+    if !shell::root().join(manifest).is_file() {
+        return Ok(());
+    }
+    let target = shell::target_folder()?.join("no_std");
+    step(
+        "no_std build",
+        cargo(&["build", "--manifest-path", manifest, "--target-dir"]).arg(target),
+    )
+}
+
+/// Programs in Python that read what fabproj writes.
+fn python_consumers() -> Result<()> {
+    let python = Environment::prepare("test", "bench/requirements-test.txt")?;
+    step("Python peers", &mut python.script("bench/check.py"))
+}
+
+fn tests() -> Result<()> {
+    if has_cargo_command("nextest") {
+        step("tests", &mut cargo(&["nextest", "run", "--workspace"]))
+    } else {
+        step(
+            "tests",
+            &mut cargo(&[
+                "test",
+                "--workspace",
+                "--lib",
+                "--bins",
+                "--tests",
+                "--examples",
+            ]),
+        )
+    }
+}
