@@ -9,7 +9,7 @@ use super::moons::TwoMoons;
 use super::shells::Shells;
 use super::star::Star;
 use super::torus::Torus;
-use super::{ConstraintSet, Description, Result, SetError};
+use super::{ConstraintSet, Result, SetError};
 use crate::near::near_names;
 
 /// The dimensions in which a built-in set exists.
@@ -197,25 +197,5 @@ fn member(family: &'static str, prefix: &str, name: &str) -> Result<Option<usize
             })
         }
         (dim, _) => Ok(dim),
-    }
-}
-
-/// Builds the set that a model file describes.
-///
-/// # Errors
-///
-/// [`SetError::NotRebuildable`] for a closure, and whatever is wrong with a description that was
-/// edited by hand.
-///
-/// ```
-/// use fabproj::set::{Description, from_description};
-/// let set = from_description(&Description::built_in("shell-3d"))?;
-/// assert_eq!(set.dim(), 3);
-/// # Ok::<(), fabproj::set::SetError>(())
-/// ```
-pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintSet>> {
-    match description {
-        Description::BuiltIn { name } => built_in(name),
-        Description::Closure { name } => Err(SetError::NotRebuildable { name: name.clone() }),
     }
 }

@@ -1,6 +1,10 @@
 //! Sets as model files hold them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+
+use super::{Affine, And, ConstraintSet, Not, Or, Result, SetError, Shrink, built_in};
 
 /// A set as it is written into a model file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +20,37 @@ pub enum Description {
     Closure {
         /// The name that the program gave it.
         name: String,
+    },
+    /// The intersection of sets.
+    And {
+        /// The sets.
+        sets: Vec<Description>,
+    },
+    /// The union of sets.
+    Or {
+        /// The sets.
+        sets: Vec<Description>,
+    },
+    /// The complement of a set within its bounds.
+    Not {
+        /// The set.
+        set: Box<Description>,
+    },
+    /// The image of a set under y ↦ A y + b.
+    Affine {
+        /// The set.
+        set: Box<Description>,
+        /// A, row by row.
+        matrix: Vec<f64>,
+        /// b
+        offset: Vec<f64>,
+    },
+    /// The points of a set that keep a margin to its boundary.
+    Shrink {
+        /// The set.
+        set: Box<Description>,
+        /// The margin.
+        margin: f64,
     },
 }
 
@@ -42,4 +77,42 @@ impl Description {
             .expect("text and finite numbers, which is all a description holds, are always JSON");
         blake3::hash(&json).to_hex().to_string()
     }
+}
+
+/// Builds the set that a model file describes.
+///
+/// # Errors
+///
+/// [`SetError::NotRebuildable`] for a closure, and whatever is wrong with a description that was
+/// edited by hand.
+///
+/// ```
+/// use fabproj::set::{Description, from_description};
+/// let set = from_description(&Description::built_in("shell-3d"))?;
+/// assert_eq!(set.dim(), 3);
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
+pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintSet>> {
+    match description {
+        Description::BuiltIn { name } => built_in(name),
+        Description::Closure { name } => Err(SetError::NotRebuildable { name: name.clone() }),
+        Description::And { sets } => Ok(Arc::new(And::new(from_descriptions(sets)?)?)),
+        Description::Or { sets } => Ok(Arc::new(Or::new(from_descriptions(sets)?)?)),
+        Description::Not { set } => Ok(Arc::new(Not::new(from_description(set)?))),
+        Description::Affine {
+            set,
+            matrix,
+            offset,
+        } => {
+            let set = from_description(set)?;
+            Ok(Arc::new(Affine::new(set, matrix.clone(), offset.clone())?))
+        }
+        Description::Shrink { set, margin } => {
+            Ok(Arc::new(Shrink::new(from_description(set)?, *margin)?))
+        }
+    }
+}
+
+fn from_descriptions(descriptions: &[Description]) -> Result<Vec<Arc<dyn ConstraintSet>>> {
+    descriptions.iter().map(from_description).collect()
 }

@@ -1,21 +1,31 @@
 //! What is feasible: constraint sets C(x).
 //!
-//! [`built_in`] makes a set that the library knows.
+//! [`built_in`] makes a set that the library knows, [`FnSet`] one from closures; [`And`], [`Or`],
+//! [`Not`], [`Affine`] and [`Shrink`] make new sets of given ones.
 
+mod algebra;
 mod arcs;
 mod bitten_ball;
 mod catalogue;
+mod closure;
+mod counted;
+mod delegate;
 mod description;
 mod error;
+mod label;
 pub(crate) mod moons;
 mod shells;
 mod star;
 mod torus;
 mod vector;
 
-pub use self::catalogue::{Dimension, Entry, built_in, catalogue, from_description};
-pub use self::description::Description;
+pub use self::algebra::{Affine, And, Not, Or, Shrink};
+pub use self::catalogue::{Dimension, Entry, built_in, catalogue};
+pub use self::closure::{FnSet, FnSetBuilder};
+pub use self::counted::Counted;
+pub use self::description::{Description, from_description};
 pub use self::error::{Result, SetError};
+pub use self::label::label;
 
 /// A closed interval, one per coordinate of a region of interest.
 pub type Interval = (f64, f64);

@@ -73,6 +73,17 @@ pub(super) fn at_radius(y: &[f64], centre: &[f64], radius: f64, out: &mut [f64])
     }
 }
 
+/// Calls `use_buffer` with scratch space: on the stack for the usual dimensions.
+#[inline]
+pub(super) fn with_buffer<T>(length: usize, use_buffer: impl FnOnce(&mut [f64]) -> T) -> T {
+    const ON_STACK: usize = 32;
+    if length <= ON_STACK {
+        use_buffer(&mut [0.0; ON_STACK][..length])
+    } else {
+        use_buffer(&mut vec![0.0; length])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,284 @@
+//! Intersection and union.
+
+use std::sync::Arc;
+
+use super::parameters_of;
+use crate::set::vector::{distance, with_buffer};
+use crate::set::{ConstraintSet, Description, Interval, Result, SetError};
+
+/// Sets of the same y, with what they agree on. Sets with parameters share one x; fixed sets may
+/// stand beside them.
+struct Members {
+    sets: Vec<Arc<dyn ConstraintSet>>,
+    parameter_bounds: Vec<Interval>,
+    /// Which member names the parameters.
+    conditional: Option<usize>,
+}
+
+impl Members {
+    fn new(sets: Vec<Arc<dyn ConstraintSet>>) -> Result<Self> {
+        let dim = sets.first().ok_or(SetError::NoSets)?.dim();
+        let conditional = sets.iter().position(|set| set.parameter_dim() > 0);
+        let parameter_dim = conditional.map_or(0, |index| sets[index].parameter_dim());
+        for set in &sets {
+            check_length("coordinates of a combined set", dim, set.dim())?;
+            if set.parameter_dim() > 0 {
+                check_length(
+                    "parameters of a combined set",
+                    parameter_dim,
+                    set.parameter_dim(),
+                )?;
+            }
+        }
+        let regions: Vec<_> = sets
+            .iter()
+            .filter(|set| set.parameter_dim() > 0)
+            .map(|set| set.parameter_bounds())
+            .collect();
+        let parameter_bounds = if regions.is_empty() {
+            Vec::new()
+        } else {
+            intersection(&regions)?
+        };
+        Ok(Self {
+            sets,
+            parameter_bounds,
+            conditional,
+        })
+    }
+
+    fn dim(&self) -> usize {
+        self.sets[0].dim()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.sets[0].names()
+    }
+
+    fn parameter_names(&self) -> Vec<String> {
+        self.conditional
+            .map_or_else(Vec::new, |index| self.sets[index].parameter_names())
+    }
+
+    fn bounds(&self) -> Vec<Vec<Interval>> {
+        self.sets.iter().map(|set| set.bounds()).collect()
+    }
+
+    fn descriptions(&self) -> Vec<Description> {
+        self.sets.iter().map(|set| set.description()).collect()
+    }
+}
+
+fn check_length(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(SetError::Length {
+            what,
+            expected,
+            found,
+        })
+    }
+}
+
+fn intersection(regions: &[Vec<Interval>]) -> Result<Vec<Interval>> {
+    let mut common = regions[0].clone();
+    for region in &regions[1..] {
+        for (common, other) in common.iter_mut().zip(region) {
+            *common = (common.0.max(other.0), common.1.min(other.1));
+        }
+    }
+    match common.iter().position(|(low, high)| low >= high) {
+        Some(index) => Err(SetError::EmptyIntersection { index }),
+        None => Ok(common),
+    }
+}
+
+fn hull(regions: &[Vec<Interval>]) -> Vec<Interval> {
+    let mut hull = regions[0].clone();
+    for region in &regions[1..] {
+        for (hull, other) in hull.iter_mut().zip(region) {
+            *hull = (hull.0.min(other.0), hull.1.max(other.1));
+        }
+    }
+    hull
+}
+
+/// The intersection of sets.
+///
+/// Its violation is the sum of theirs, known where all of theirs are. Its region of interest is the
+/// intersection of theirs. The nearest point is not known: it need not be nearest in any one of them.
+///
+/// ```
+/// use fabproj::set::{And, ConstraintSet, built_in};
+/// let lens = And::new(vec![built_in("star-shaped")?, built_in("blob-with-bite")?])?;
+/// assert!(lens.contains(&[-0.5, 0.0], &[]));
+/// assert!(!lens.contains(&[0.5, 0.0], &[]), "in the bite");
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
+pub struct And {
+    members: Members,
+    bounds: Vec<Interval>,
+}
+
+impl And {
+    /// All of the sets at once.
+    ///
+    /// # Errors
+    ///
+    /// When there is no set, when dimensions differ, or when the bounds do not meet.
+    pub fn new(sets: Vec<Arc<dyn ConstraintSet>>) -> Result<Self> {
+        let members = Members::new(sets)?;
+        let bounds = intersection(&members.bounds())?;
+        Ok(Self { members, bounds })
+    }
+}
+
+impl ConstraintSet for And {
+    fn dim(&self) -> usize {
+        self.members.dim()
+    }
+
+    fn parameter_dim(&self) -> usize {
+        self.members.parameter_bounds.len()
+    }
+
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        let inside = |set: &Arc<dyn ConstraintSet>| set.contains(y, parameters_of(set.as_ref(), x));
+        self.members.sets.iter().all(inside)
+    }
+
+    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
+        gradient.fill(0.0);
+        with_buffer(y.len(), |part| {
+            let mut total = 0.0;
+            for set in &self.members.sets {
+                total += set.violation(y, parameters_of(set.as_ref(), x), part)?;
+                for (sum, part) in gradient.iter_mut().zip(&*part) {
+                    *sum += part;
+                }
+            }
+            Some(total)
+        })
+    }
+
+    fn bounds(&self) -> Vec<Interval> {
+        self.bounds.clone()
+    }
+
+    fn parameter_bounds(&self) -> Vec<Interval> {
+        self.members.parameter_bounds.clone()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.members.names()
+    }
+
+    fn parameter_names(&self) -> Vec<String> {
+        self.members.parameter_names()
+    }
+
+    fn description(&self) -> Description {
+        Description::And {
+            sets: self.members.descriptions(),
+        }
+    }
+}
+
+/// The union of sets.
+///
+/// Its violation is the smallest of theirs and its nearest point the nearest of theirs, known where
+/// all of theirs are. Its region of interest is the smallest box that holds theirs.
+///
+/// ```
+/// use fabproj::set::{ConstraintSet, Or, built_in};
+/// let both = Or::new(vec![built_in("shell-2d")?, built_in("two-moons")?])?;
+/// assert!(both.contains(&[-1.5, 0.0], &[]) && both.contains(&[0.0, 0.75], &[]));
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
+pub struct Or {
+    members: Members,
+    bounds: Vec<Interval>,
+}
+
+impl Or {
+    /// Any of the sets.
+    ///
+    /// # Errors
+    ///
+    /// When there is no set, or when dimensions differ.
+    pub fn new(sets: Vec<Arc<dyn ConstraintSet>>) -> Result<Self> {
+        let members = Members::new(sets)?;
+        let bounds = hull(&members.bounds());
+        Ok(Self { members, bounds })
+    }
+}
+
+impl ConstraintSet for Or {
+    fn dim(&self) -> usize {
+        self.members.dim()
+    }
+
+    fn parameter_dim(&self) -> usize {
+        self.members.parameter_bounds.len()
+    }
+
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        let inside = |set: &Arc<dyn ConstraintSet>| set.contains(y, parameters_of(set.as_ref(), x));
+        self.members.sets.iter().any(inside)
+    }
+
+    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
+        gradient.fill(0.0);
+        with_buffer(y.len(), |part| {
+            let mut least = f64::INFINITY;
+            for set in &self.members.sets {
+                let violation = set.violation(y, parameters_of(set.as_ref(), x), part)?;
+                if violation < least {
+                    least = violation;
+                    gradient.copy_from_slice(part);
+                }
+            }
+            Some(least)
+        })
+    }
+
+    fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
+        with_buffer(y.len(), |candidate| {
+            let mut least = f64::INFINITY;
+            for set in &self.members.sets {
+                if !set.nearest(y, parameters_of(set.as_ref(), x), candidate) {
+                    return false;
+                }
+                let reach = distance(y, candidate);
+                if reach < least {
+                    least = reach;
+                    nearest.copy_from_slice(candidate);
+                }
+            }
+            least < f64::INFINITY
+        })
+    }
+
+    fn bounds(&self) -> Vec<Interval> {
+        self.bounds.clone()
+    }
+
+    fn parameter_bounds(&self) -> Vec<Interval> {
+        self.members.parameter_bounds.clone()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.members.names()
+    }
+
+    fn parameter_names(&self) -> Vec<String> {
+        self.members.parameter_names()
+    }
+
+    fn description(&self) -> Description {
+        Description::Or {
+            sets: self.members.descriptions(),
+        }
+    }
+}

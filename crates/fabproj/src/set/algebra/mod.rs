@@ -1,0 +1,20 @@
+//! Sets made of sets: intersection, union, complement, affine image, and a margin.
+
+mod affine;
+mod combine;
+mod not;
+mod shrink;
+
+pub use self::affine::Affine;
+pub use self::combine::{And, Or};
+pub use self::not::Not;
+pub use self::shrink::Shrink;
+
+use super::ConstraintSet;
+
+/// The part of x that a set reads: all of it, or nothing where the set is fixed but stands beside one
+/// that is not.
+#[inline]
+fn parameters_of<'a>(set: &dyn ConstraintSet, x: &'a [f64]) -> &'a [f64] {
+    if set.parameter_dim() == 0 { &[] } else { x }
+}

@@ -1,0 +1,57 @@
+//! The complement within a region.
+
+use std::sync::Arc;
+
+use crate::set::delegate::same_coordinates;
+use crate::set::vector::is_finite;
+use crate::set::{ConstraintSet, Description, Interval};
+
+/// What a set leaves of its own region of interest.
+///
+/// Sets are closed, so this one is open where it borders the other: boundary points of the original
+/// are *not* in the complement. Towards the region's own faces it is closed. Violation and nearest
+/// point do not follow from those of the original and are unknown.
+///
+/// ```
+/// use fabproj::set::{ConstraintSet, Not, built_in};
+/// let outside = Not::new(built_in("concentric-circles")?);
+/// assert!(outside.contains(&[0.0, 0.0], &[]));
+/// assert!(!outside.contains(&[1.0, 0.0], &[]), "the boundary stays with the ring");
+/// assert!(!outside.contains(&[9.0, 0.0], &[]), "beyond the region of interest");
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
+pub struct Not {
+    set: Arc<dyn ConstraintSet>,
+    bounds: Vec<Interval>,
+}
+
+impl Not {
+    /// The complement of `set` within its bounds.
+    pub fn new(set: Arc<dyn ConstraintSet>) -> Self {
+        let bounds = set.bounds();
+        Self { set, bounds }
+    }
+}
+
+impl ConstraintSet for Not {
+    same_coordinates!();
+
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        // What is not a number is outside of the original, but must not be inside here.
+        let in_bounds = y
+            .iter()
+            .zip(&self.bounds)
+            .all(|(y, (low, high))| low <= y && y <= high);
+        in_bounds && is_finite(x) && !self.set.contains(y, x)
+    }
+
+    fn bounds(&self) -> Vec<Interval> {
+        self.bounds.clone()
+    }
+
+    fn description(&self) -> Description {
+        Description::Not {
+            set: Box::new(self.set.description()),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A set with a margin to its boundary.
+
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::set::delegate::same_coordinates;
+use crate::set::vector::{norm, with_buffer};
+use crate::set::{ConstraintSet, Description, Interval, Result, SetError};
+
+/// Pairs of opposite directions that are probed above two dimensions, besides the coordinate axes.
+const RANDOM_PAIRS: usize = 32;
+
+/// Directions that are probed in the plane.
+const PLANAR: usize = 16;
+
+/// The points of a set that keep a margin to its boundary.
+///
+/// Decided by the set's membership alone: a point belongs to the shrunk set when it and a fixed
+/// pattern of probes on the sphere of radius `margin` around it belong to the original (16 equally
+/// spaced ones in the plane; the ends of the axes and 64 more above). The result is therefore a little
+/// larger than the exact inner parallel set: by up to 2 % of the margin in the plane along straight
+/// boundaries, by more in many dimensions; an obstacle that fits between the probes is not seen. The
+/// violation, where the set knows one, is the largest over these points, so it is zero exactly where
+/// membership says so.
+///
+/// ```
+/// use fabproj::set::{ConstraintSet, Shrink, built_in};
+/// let ring = Shrink::new(built_in("concentric-circles")?, 0.1)?;
+/// assert!(ring.contains(&[1.2, 0.0], &[]));
+/// assert!(!ring.contains(&[1.05, 0.0], &[]));
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
+pub struct Shrink {
+    set: Arc<dyn ConstraintSet>,
+    margin: f64,
+    /// Offsets of the probes, one after the other; the first is zero.
+    probes: Vec<f64>,
+}
+
+impl Shrink {
+    /// `set` without the points nearer than `margin` to its boundary.
+    ///
+    /// # Errors
+    ///
+    /// When the margin is not a positive number.
+    pub fn new(set: Arc<dyn ConstraintSet>, margin: f64) -> Result<Self> {
+        if !(margin.is_finite() && margin > 0.0) {
+            let what = "the margin of a shrunk set";
+            return Err(SetError::Value {
+                what,
+                must_be: "finite and positive",
+                found: margin,
+            });
+        }
+        let mut probes = vec![0.0; set.dim()];
+        probes.extend(directions(set.dim()).iter().map(|value| margin * value));
+        Ok(Self {
+            set,
+            margin,
+            probes,
+        })
+    }
+}
+
+/// Unit vectors, one after the other.
+fn directions(dim: usize) -> Vec<f64> {
+    if dim == 2 {
+        let angle = |i| i as f64 * std::f64::consts::TAU / PLANAR as f64;
+        return (0..PLANAR)
+            .flat_map(|i| [angle(i).cos(), angle(i).sin()])
+            .collect();
+    }
+    let mut directions = vec![0.0; 2 * dim * dim];
+    for i in 0..dim {
+        directions[2 * i * dim + i] = 1.0;
+        directions[(2 * i + 1) * dim + i] = -1.0;
+    }
+    if dim > 2 {
+        // The same for everyone: the probes are part of what the set is.
+        let mut random = ChaCha8Rng::seed_from_u64(0);
+        for _ in 0..RANDOM_PAIRS {
+            let draw: Vec<f64> = (0..dim)
+                .map(|_| StandardNormal.sample(&mut random))
+                .collect();
+            let length = norm(&draw);
+            directions.extend(draw.iter().map(|value| value / length));
+            directions.extend(draw.iter().map(|value| -value / length));
+        }
+    }
+    directions
+}
+
+impl ConstraintSet for Shrink {
+    same_coordinates!();
+
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        with_buffer(y.len(), |probe| {
+            self.probes.chunks_exact(y.len()).all(|offset| {
+                add(y, offset, probe);
+                self.set.contains(probe, x)
+            })
+        })
+    }
+
+    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
+        let dim = y.len();
+        gradient.fill(0.0);
+        with_buffer(2 * dim, |buffer| {
+            let (probe, inner) = buffer.split_at_mut(dim);
+            let mut largest = 0.0;
+            for offset in self.probes.chunks_exact(dim) {
+                add(y, offset, probe);
+                let violation = self.set.violation(probe, x, inner)?;
+                if violation > largest {
+                    largest = violation;
+                    gradient.copy_from_slice(inner);
+                }
+            }
+            Some(largest)
+        })
+    }
+
+    fn bounds(&self) -> Vec<Interval> {
+        self.set.bounds()
+    }
+
+    fn description(&self) -> Description {
+        Description::Shrink {
+            set: Box::new(self.set.description()),
+            margin: self.margin,
+        }
+    }
+}
+
+fn add(y: &[f64], offset: &[f64], out: &mut [f64]) {
+    for ((out, y), offset) in out.iter_mut().zip(y).zip(offset) {
+        *out = y + offset;
+    }
+}

@@ -1,0 +1,80 @@
+//! Sets behind pointers, and the parts that a wrapper takes over unchanged.
+
+use std::sync::Arc;
+
+use super::{ConstraintSet, Description, Interval};
+
+/// The methods of a wrapper whose coordinates and parameters are those of its field `set`.
+macro_rules! same_coordinates {
+    () => {
+        fn dim(&self) -> usize {
+            self.set.dim()
+        }
+
+        fn parameter_dim(&self) -> usize {
+            self.set.parameter_dim()
+        }
+
+        fn parameter_bounds(&self) -> Vec<$crate::set::Interval> {
+            self.set.parameter_bounds()
+        }
+
+        fn names(&self) -> Vec<String> {
+            self.set.names()
+        }
+
+        fn parameter_names(&self) -> Vec<String> {
+            self.set.parameter_names()
+        }
+    };
+}
+pub(super) use same_coordinates;
+
+macro_rules! through_pointer {
+    ($($pointer:ty),*) => {$(
+        impl<T: ConstraintSet + ?Sized> ConstraintSet for $pointer {
+            fn dim(&self) -> usize {
+                (**self).dim()
+            }
+
+            fn parameter_dim(&self) -> usize {
+                (**self).parameter_dim()
+            }
+
+            #[inline]
+            fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+                (**self).contains(y, x)
+            }
+
+            fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
+                (**self).violation(y, x, gradient)
+            }
+
+            fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
+                (**self).nearest(y, x, nearest)
+            }
+
+            fn bounds(&self) -> Vec<Interval> {
+                (**self).bounds()
+            }
+
+            fn parameter_bounds(&self) -> Vec<Interval> {
+                (**self).parameter_bounds()
+            }
+
+            fn names(&self) -> Vec<String> {
+                (**self).names()
+            }
+
+            fn parameter_names(&self) -> Vec<String> {
+                (**self).parameter_names()
+            }
+
+            fn description(&self) -> Description {
+                (**self).description()
+            }
+        }
+    )*};
+}
+
+through_pointer!(&T, Box<T>, Arc<T>);

@@ -1,0 +1,71 @@
+//! Membership of many points at once.
+
+use rayon::prelude::*;
+
+use super::vector::with_buffer;
+use super::{ConstraintSet, Result, SetError};
+
+/// Rows that one task labels: enough to be worth handing over.
+const ROWS_PER_TASK: usize = 1024;
+
+/// Whether each row of `ys` is in C(x) for the same row of `xs` (empty for a fixed set), in f64
+/// whatever the rows are stored in.
+///
+/// # Errors
+///
+/// When the lengths are not those of whole rows, or not of the same number of rows.
+///
+/// ```
+/// use fabproj::set::{built_in, label};
+/// let ring = built_in("concentric-circles")?;
+/// let inside = label(ring.as_ref(), &[1.5_f32, 0.0, 0.0, 0.0], &[])?;
+/// assert_eq!(inside, [true, false]);
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
+pub fn label<T>(set: &dyn ConstraintSet, ys: &[T], xs: &[T]) -> Result<Vec<bool>>
+where
+    T: Copy + Into<f64> + Sync,
+{
+    let (dim, parameter_dim) = (set.dim(), set.parameter_dim());
+    let rows = ys.len() / dim;
+    check("points to label", rows * dim, ys.len())?;
+    check(
+        "parameters of the points to label",
+        rows * parameter_dim,
+        xs.len(),
+    )?;
+    let mut labels = vec![false; rows];
+    labels
+        .par_chunks_mut(ROWS_PER_TASK)
+        .enumerate()
+        .for_each(|(task, labels)| {
+            with_buffer(dim + parameter_dim, |point| {
+                let (y, x) = point.split_at_mut(dim);
+                for (i, label) in labels.iter_mut().enumerate() {
+                    let row = task * ROWS_PER_TASK + i;
+                    widen(&ys[row * dim..(row + 1) * dim], y);
+                    widen(&xs[row * parameter_dim..(row + 1) * parameter_dim], x);
+                    *label = set.contains(y, x);
+                }
+            });
+        });
+    Ok(labels)
+}
+
+fn check(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(SetError::Length {
+            what,
+            expected,
+            found,
+        })
+    }
+}
+
+fn widen<T: Copy + Into<f64>>(from: &[T], to: &mut [f64]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = (*from).into();
+    }
+}
