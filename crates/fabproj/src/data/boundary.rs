@@ -1,0 +1,392 @@
+//! Points on the boundary of a set, found with membership queries alone, and the signed distance
+//! that they give.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::oracle::Oracle;
+use super::tree::{Tree, squared_distance};
+
+/// Bisection steps from a feasible to an infeasible point: 2⁻²² of a unit is below f32 resolution
+/// of typical coordinates.
+const BISECTIONS: usize = 22;
+/// Distance of the probes that estimate a normal, working units.
+const PROBE: f32 = 0.01;
+/// Bisection steps of one probe: resolves 6 · PROBE to 1 % of PROBE.
+const PROBE_BISECTIONS: usize = 9;
+/// Up to this many spacings from the nearest boundary point, its tangent plane is trusted more than
+/// the distance to the point itself.
+const PLANE_REACH: f32 = 3.0;
+
+/// Boundary points of C(x) for one x, each with its inward unit normal, in working units.
+#[derive(Clone, Debug)]
+pub struct Boundary {
+    dim: usize,
+    points: Vec<f32>,
+    normals: Vec<f32>,
+    tree: Tree,
+    /// Median distance from a boundary point to the next one.
+    spacing: f32,
+}
+
+impl Boundary {
+    /// Indexes the points; rows of `dim`.
+    pub fn new(points: Vec<f32>, normals: Vec<f32>, dim: usize) -> Self {
+        let tree = Tree::new(&points, dim);
+        let spacing = median_spacing(&points, dim, &tree);
+        Self {
+            dim,
+            points,
+            normals,
+            tree,
+            spacing,
+        }
+    }
+
+    /// Number of boundary points.
+    pub fn len(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Whether no boundary was found.
+    pub fn is_empty(&self) -> bool {
+        self.tree.is_empty()
+    }
+
+    /// The i-th boundary point.
+    pub fn point(&self, index: usize) -> &[f32] {
+        &self.points[index * self.dim..][..self.dim]
+    }
+
+    /// Index of the boundary point nearest to y.
+    pub fn nearest(&self, y: &[f32]) -> Option<usize> {
+        self.tree.nearest(y).map(|(index, _)| index)
+    }
+
+    /// The signed distance of y to the boundary (positive inside), and its gradient. `inside` is what
+    /// the oracle says of y. Infinite when no boundary is known.
+    pub fn signed_distance(&self, y: &[f32], inside: bool, gradient: &mut [f32]) -> f32 {
+        let Some((index, square)) = self.tree.nearest(y) else {
+            gradient.fill(0.0);
+            return if inside {
+                f32::INFINITY
+            } else {
+                f32::NEG_INFINITY
+            };
+        };
+        let (point, normal) = (
+            self.point(index),
+            &self.normals[index * self.dim..][..self.dim],
+        );
+        let sign = if inside { 1.0 } else { -1.0 };
+        let distance = square.sqrt();
+        let height: f32 = (0..self.dim).map(|j| (y[j] - point[j]) * normal[j]).sum();
+        let near = distance <= PLANE_REACH * self.spacing;
+        if near && (height * sign >= 0.0 || distance <= f32::EPSILON) {
+            gradient.copy_from_slice(normal);
+            return height;
+        }
+        if distance <= f32::EPSILON {
+            gradient.copy_from_slice(normal);
+            return 0.0;
+        }
+        for j in 0..self.dim {
+            gradient[j] = sign * (y[j] - point[j]) / distance;
+        }
+        sign * distance
+    }
+}
+
+/// Nearest boundary points that are asked about the clearance of one point.
+const CLEARANCE_NEIGHBOURS: usize = 6;
+/// A point shifted inward by the margin is kept when this share of the margin is really clear.
+const CLEARANCE_SHARE: f32 = 0.9;
+
+impl Boundary {
+    /// How far the boundary is from a feasible point.
+    pub fn clearance(&self, y: &[f32]) -> f32 {
+        let mut found = [(0.0, 0); CLEARANCE_NEIGHBOURS];
+        self.tree.nearest_several(y, &mut found);
+        let reach = PLANE_REACH * self.spacing;
+        let mut clearance = f32::INFINITY;
+        for (square, index) in found {
+            if index == u32::MAX {
+                break;
+            }
+            let index = index as usize;
+            let (point, normal) = (
+                self.point(index),
+                &self.normals[index * self.dim..][..self.dim],
+            );
+            let distance = square.sqrt();
+            let height: f32 = (0..self.dim).map(|j| (y[j] - point[j]) * normal[j]).sum();
+            clearance = clearance.min(if distance <= reach { height } else { distance });
+        }
+        clearance
+    }
+
+    /// The boundary of what is left when everything closer than `margin` to this boundary is cut away.
+    /// Cusps and slivers thinner than twice the margin are gone.
+    pub fn eroded(&self, margin: f32) -> Self {
+        let (mut points, mut normals) = (Vec::new(), Vec::new());
+        let mut shifted = vec![0.0; self.dim];
+        for index in 0..self.len() {
+            let normal = &self.normals[index * self.dim..][..self.dim];
+            for (j, value) in shifted.iter_mut().enumerate() {
+                *value = self.point(index)[j] + margin * normal[j];
+            }
+            if self.clearance(&shifted) >= CLEARANCE_SHARE * margin {
+                points.extend_from_slice(&shifted);
+                normals.extend_from_slice(normal);
+            }
+        }
+        Self::new(points, normals, self.dim)
+    }
+}
+
+fn median_spacing(points: &[f32], dim: usize, tree: &Tree) -> f32 {
+    let count = tree.len();
+    if count < 2 {
+        return 0.0;
+    }
+    let stride = (count / 256).max(1);
+    let mut gaps: Vec<f32> = (0..count)
+        .step_by(stride)
+        .map(|index| {
+            let mut found = [(0.0, 0); 2];
+            tree.nearest_several(&points[index * dim..][..dim], &mut found);
+            found[1].0.sqrt()
+        })
+        .collect();
+    gaps.sort_by(f32::total_cmp);
+    gaps[gaps.len() / 2]
+}
+
+/// Moves `inside` to the feasible end of a tiny bracket of the boundary between the two points.
+pub fn bisect(oracle: &Oracle, x: &[f64], inside: &mut [f32], outside: &mut [f32]) {
+    let mut middle = vec![0.0; inside.len()];
+    for _ in 0..BISECTIONS {
+        for (m, (a, b)) in middle.iter_mut().zip(inside.iter().zip(outside.iter())) {
+            *m = 0.5 * (a + b);
+        }
+        if oracle.contains(&middle, x) {
+            inside.copy_from_slice(&middle);
+        } else {
+            outside.copy_from_slice(&middle);
+        }
+    }
+}
+
+/// Finds up to `count` boundary points of C(x) between the given feasible and infeasible rows, with
+/// inward normals. Half of the pairs are random, so that every face is seen from far; half are close,
+/// so that a thin gap or a small hole is bracketed too; a last third walks along what was found.
+pub fn find(
+    oracle: &Oracle,
+    x: &[f64],
+    feasible: &[f32],
+    infeasible: &[f32],
+    count: usize,
+    rng: &mut ChaCha8Rng,
+) -> (Vec<f32>, Vec<f32>) {
+    let dim = oracle.bounds().len();
+    let (rows_in, rows_out) = (feasible.len() / dim, infeasible.len() / dim);
+    let (mut points, mut normals) = (Vec::new(), Vec::new());
+    if rows_in == 0 || rows_out == 0 {
+        return (points, normals);
+    }
+    let mut inside = vec![0.0; dim];
+    let mut outside = vec![0.0; dim];
+    for index in 0..count {
+        let walk = index > count / 3 && index % 3 == 0;
+        if walk {
+            if !straddle(oracle, x, &points, &mut inside, &mut outside, rng) {
+                continue;
+            }
+        } else {
+            let out = rng.random_range(0..rows_out);
+            outside.copy_from_slice(&infeasible[out * dim..][..dim]);
+            let tries = if index % 2 == 0 { 1 } else { 24 };
+            let pick = (0..tries)
+                .map(|_| rng.random_range(0..rows_in))
+                .min_by(|a, b| {
+                    let distance =
+                        |row: &usize| squared_distance(&feasible[row * dim..][..dim], &outside);
+                    distance(a).total_cmp(&distance(b))
+                })
+                .unwrap_or(0);
+            inside.copy_from_slice(&feasible[pick * dim..][..dim]);
+        }
+        bisect(oracle, x, &mut inside, &mut outside);
+        let normal = inward_normal(oracle, x, &inside, &outside, rng);
+        points.extend_from_slice(&inside);
+        normals.extend_from_slice(&normal);
+    }
+    (points, normals)
+}
+
+/// Draws a feasible and an infeasible point close to a known boundary point; false if that fails.
+fn straddle(
+    oracle: &Oracle,
+    x: &[f64],
+    points: &[f32],
+    inside: &mut [f32],
+    outside: &mut [f32],
+    rng: &mut ChaCha8Rng,
+) -> bool {
+    let dim = inside.len();
+    let reach = if rng.random::<bool>() { 0.05f32 } else { 0.3 };
+    let pick = rng.random_range(0..points.len() / dim);
+    let (mut have_in, mut have_out) = (false, false);
+    for _ in 0..12 {
+        let candidate: Vec<f32> = points[pick * dim..][..dim]
+            .iter()
+            .map(|p| p + reach * rng.random_range(-1.0f32..1.0))
+            .collect();
+        if oracle.contains(&candidate, x) {
+            inside.copy_from_slice(&candidate);
+            have_in = true;
+        } else {
+            outside.copy_from_slice(&candidate);
+            have_out = true;
+        }
+        if have_in && have_out {
+            return true;
+        }
+    }
+    false
+}
+
+/// The inward unit normal at a bracketed boundary point: the slope of the boundary over the tangent
+/// directions of the bracket, each found by bisection; at corners, where that fails, the mean
+/// direction of the feasible ones among random probes.
+fn inward_normal(
+    oracle: &Oracle,
+    x: &[f64],
+    inside: &[f32],
+    outside: &[f32],
+    rng: &mut ChaCha8Rng,
+) -> Vec<f32> {
+    let dim = inside.len();
+    let rough = probe_normal(oracle, x, inside, outside, rng);
+    if dim == 1 {
+        return rough;
+    }
+    let tangents = tangent_basis(&rough);
+    let mut normal = rough.clone();
+    for tangent in tangents.chunks_exact(dim) {
+        let ahead = boundary_offset(oracle, x, inside, tangent, PROBE, &rough);
+        let behind = boundary_offset(oracle, x, inside, tangent, -PROBE, &rough);
+        let (Some(ahead), Some(behind)) = (ahead, behind) else {
+            return rough;
+        };
+        let slope = (ahead - behind) / (2.0 * PROBE);
+        for (n, t) in normal.iter_mut().zip(tangent) {
+            *n -= slope * t;
+        }
+    }
+    normalise(&mut normal);
+    normal
+}
+
+/// Mean direction from infeasible to feasible among random probes around the point.
+fn probe_normal(
+    oracle: &Oracle,
+    x: &[f64],
+    inside: &[f32],
+    outside: &[f32],
+    rng: &mut ChaCha8Rng,
+) -> Vec<f32> {
+    let dim = inside.len();
+    let mut normal: Vec<f32> = inside.iter().zip(outside).map(|(a, b)| a - b).collect();
+    normalise(&mut normal);
+    let probes = 6 * dim;
+    let mut sum = vec![0.0; dim];
+    for _ in 0..probes {
+        let mut direction: Vec<f32> = (0..dim)
+            .map(|_| rng.sample(rand_distr::StandardNormal))
+            .collect();
+        normalise(&mut direction);
+        let point: Vec<f32> = inside
+            .iter()
+            .zip(&direction)
+            .map(|(p, d)| p + PROBE * d)
+            .collect();
+        let sign = if oracle.contains(&point, x) {
+            1.0
+        } else {
+            -1.0
+        };
+        for (s, d) in sum.iter_mut().zip(&direction) {
+            *s += sign * d;
+        }
+    }
+    if squared_distance(&sum, &vec![0.0; dim]) > 1.0 {
+        normalise(&mut sum);
+        return sum;
+    }
+    normal
+}
+
+/// Where, along `normal` from the point shifted by `step` tangentially, the boundary lies.
+fn boundary_offset(
+    oracle: &Oracle,
+    x: &[f64],
+    point: &[f32],
+    tangent: &[f32],
+    step: f32,
+    normal: &[f32],
+) -> Option<f32> {
+    let mut probe = vec![0.0; point.len()];
+    let mut at = |offset: f32| -> bool {
+        for j in 0..point.len() {
+            probe[j] = point[j] + step * tangent[j] + offset * normal[j];
+        }
+        oracle.contains(&probe, x)
+    };
+    let (mut low, mut high) = (-3.0 * PROBE, 3.0 * PROBE);
+    if at(low) || !at(high) {
+        return None;
+    }
+    for _ in 0..PROBE_BISECTIONS {
+        let middle = 0.5 * (low + high);
+        if at(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(high)
+}
+
+/// An orthonormal basis of the plane orthogonal to the unit vector `normal`, row by row.
+fn tangent_basis(normal: &[f32]) -> Vec<f32> {
+    let dim = normal.len();
+    let mut basis: Vec<f32> = normal.to_vec();
+    // The axis most along the normal is left out: the others span the tangent plane with it.
+    let skipped = (0..dim)
+        .max_by(|a, b| normal[*a].abs().total_cmp(&normal[*b].abs()))
+        .unwrap_or(0);
+    for axis in (0..dim).filter(|axis| *axis != skipped) {
+        let mut vector = vec![0.0; dim];
+        vector[axis] = 1.0;
+        for other in basis.chunks_exact(dim) {
+            let dot: f32 = vector.iter().zip(other).map(|(a, b)| a * b).sum();
+            for (v, o) in vector.iter_mut().zip(other) {
+                *v -= dot * o;
+            }
+        }
+        normalise(&mut vector);
+        basis.extend_from_slice(&vector);
+    }
+    basis.split_off(dim)
+}
+
+/// Scales to unit length; a zero vector becomes the first axis.
+pub fn normalise(vector: &mut [f32]) {
+    let norm = vector.iter().map(|v| v * v).sum::<f32>().sqrt();
+    if norm > f32::MIN_POSITIVE {
+        vector.iter_mut().for_each(|v| *v /= norm);
+    } else if let Some(first) = vector.first_mut() {
+        *first = 1.0;
+    }
+}

@@ -1,0 +1,11 @@
+//! Points with labels: what training sees of a set.
+
+pub mod boundary;
+pub mod oracle;
+pub mod pieces;
+pub mod pool;
+pub mod restore;
+pub mod tree;
+
+pub use oracle::{Oracle, Units};
+pub use pool::{Pool, PoolError, PoolSizes, Rows};

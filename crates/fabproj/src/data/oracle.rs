@@ -1,0 +1,168 @@
+//! Membership in working units, counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fabproj_core::Frame;
+
+use crate::set::{ConstraintSet, Interval};
+
+/// How far beyond the bounds a point still counts as inside them, relative to their width: outputs
+/// that sit on a bound must not fail for a rounding error.
+const BOUND_TOLERANCE: f64 = 1e-9;
+
+/// Units at least this different between coordinates are levelled before distances are taken.
+const UNEVEN_UNITS: f64 = 20.0;
+
+/// Working units: `y' = (y − centre) / scale` coordinate by coordinate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Units {
+    /// Subtracted first.
+    pub centre: Vec<f64>,
+    /// Divided by afterwards.
+    pub scale: Vec<f64>,
+}
+
+impl Units {
+    /// Units in which the given rows have mean zero and a root mean square of one, by *one* scale for
+    /// all coordinates, so that nearest points stay nearest. Where the widths of the bounds differ by
+    /// more than a factor of 20 the coordinates are incommensurable, and each is divided by its width.
+    pub fn of_rows(rows: &[f64], bounds: &[Interval]) -> Self {
+        let dim = bounds.len();
+        let count = (rows.len() / dim).max(1) as f64;
+        let widths: Vec<f64> = bounds.iter().map(|(low, high)| high - low).collect();
+        let widest = widths.iter().copied().fold(0.0, f64::max);
+        let narrowest = widths.iter().copied().fold(f64::INFINITY, f64::min);
+        let level = widest > UNEVEN_UNITS * narrowest;
+        let unit: Vec<f64> = widths
+            .iter()
+            .map(|w| if level { *w } else { 1.0 })
+            .collect();
+        let mut centre = vec![0.0; dim];
+        for row in rows.chunks_exact(dim) {
+            for (c, value) in centre.iter_mut().zip(row) {
+                *c += value / count;
+            }
+        }
+        let mut square = 0.0;
+        for row in rows.chunks_exact(dim) {
+            for j in 0..dim {
+                square += ((row[j] - centre[j]) / unit[j]).powi(2);
+            }
+        }
+        let rms = (square / (count * dim as f64)).sqrt();
+        let rms = if rms > 0.0 { rms } else { 1.0 };
+        let scale = unit.iter().map(|u| u * rms).collect();
+        Self { centre, scale }
+    }
+
+    /// Units in which the bounds are [-1, 1].
+    pub fn of_bounds(bounds: &[Interval]) -> Self {
+        let half = |(low, high): &Interval| if high > low { (high - low) / 2.0 } else { 1.0 };
+        Self {
+            centre: bounds
+                .iter()
+                .map(|(low, high)| (low + high) / 2.0)
+                .collect(),
+            scale: bounds.iter().map(half).collect(),
+        }
+    }
+
+    /// Appends the row in working units.
+    pub fn push(&self, raw: &[f64], out: &mut Vec<f32>) {
+        for ((value, centre), scale) in raw.iter().zip(&self.centre).zip(&self.scale) {
+            out.push(((value - centre) / scale) as f32);
+        }
+    }
+
+    /// Back to raw units.
+    pub fn raw(&self, inner: &[f32], out: &mut [f64]) {
+        for (j, value) in inner.iter().enumerate() {
+            out[j] = f64::from(*value) * self.scale[j] + self.centre[j];
+        }
+    }
+
+    /// The same as single-precision frame of a model.
+    pub fn frame(&self) -> Frame {
+        Frame {
+            centre: self.centre.iter().map(|c| *c as f32).collect(),
+            scale: self.scale.iter().map(|s| *s as f32).collect(),
+        }
+    }
+}
+
+/// A constraint set seen from training: the part of C(x) inside the bounds, in working units, with
+/// every membership query counted.
+pub struct Oracle<'a> {
+    set: &'a dyn ConstraintSet,
+    bounds: Vec<Interval>,
+    units: Units,
+    queries: AtomicU64,
+}
+
+impl<'a> Oracle<'a> {
+    /// An oracle in raw units (scale 1, centre 0).
+    pub fn new(set: &'a dyn ConstraintSet) -> Self {
+        let bounds = set.bounds();
+        let units = Units {
+            centre: vec![0.0; bounds.len()],
+            scale: vec![1.0; bounds.len()],
+        };
+        Self {
+            set,
+            bounds,
+            units,
+            queries: AtomicU64::new(0),
+        }
+    }
+
+    /// The same oracle in other units; the count goes on.
+    pub fn with_units(self, units: Units) -> Self {
+        Self { units, ..self }
+    }
+
+    /// The set behind it.
+    pub fn set(&self) -> &'a dyn ConstraintSet {
+        self.set
+    }
+
+    /// The region of interest, raw units.
+    pub fn bounds(&self) -> &[Interval] {
+        &self.bounds
+    }
+
+    /// The working units.
+    pub fn units(&self) -> &Units {
+        &self.units
+    }
+
+    /// Number of membership queries so far.
+    pub fn queries(&self) -> u64 {
+        self.queries.load(Ordering::Relaxed)
+    }
+
+    /// Whether the raw point is inside the bounds and in C(x).
+    pub fn contains_raw(&self, y: &[f64], x: &[f64]) -> bool {
+        let inside_bounds = y.iter().zip(&self.bounds).all(|(value, (low, high))| {
+            let slack = BOUND_TOLERANCE * (high - low);
+            *value >= low - slack && *value <= high + slack
+        });
+        if !inside_bounds {
+            return false;
+        }
+        self.queries.fetch_add(1, Ordering::Relaxed);
+        self.set.contains(y, x)
+    }
+
+    /// Whether the point in working units is inside; `x` is raw.
+    pub fn contains(&self, y: &[f32], x: &[f64]) -> bool {
+        let mut raw = [0.0; 64];
+        if y.len() <= raw.len() {
+            self.units.raw(y, &mut raw);
+            self.contains_raw(&raw[..y.len()], x)
+        } else {
+            let mut raw = vec![0.0; y.len()];
+            self.units.raw(y, &mut raw);
+            self.contains_raw(&raw, x)
+        }
+    }
+}

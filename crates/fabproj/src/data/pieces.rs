@@ -1,0 +1,341 @@
+//! The connected pieces of a set, and connected cells inside them, from a graph over feasible rows.
+//!
+//! Two rows are neighbours when they are close and the segment between them is feasible. Distances
+//! along that graph follow the set round its holes and bends, so cells are connected where k-means
+//! cells would not be.
+
+use std::collections::BinaryHeap;
+
+use rand::RngExt;
+use rand::seq::index;
+use rand_chacha::ChaCha8Rng;
+
+use super::pool::Pool;
+use super::tree::{Tree, squared_distance};
+
+/// Neighbours proposed per node.
+const NEIGHBOURS: usize = 10;
+/// Interior points of a segment that must be feasible for an edge.
+const EDGE_CHECKS: usize = 7;
+/// Closest pairs tried, with twice the checks, before two pieces count as separate.
+const BRIDGES: usize = 24;
+/// A piece with a smaller share of the nodes is noise of the sampling.
+const SMALLEST_PIECE: f64 = 0.004;
+/// Pieces among which bridges are looked for.
+const MOST_PIECES: usize = 64;
+/// Rounds of moving the cells' seeds to their middles.
+const LLOYD_ROUNDS: usize = 4;
+
+/// A graph over feasible rows, in (y, x) jointly.
+pub struct Pieces {
+    joint_dim: usize,
+    /// (y, x) of every node, working units.
+    nodes: Vec<f32>,
+    tree: Tree,
+    /// Edges of every node, with their lengths.
+    edges: Vec<Vec<(u32, f32)>>,
+    /// Piece of every node; `usize::MAX` for pieces that are too small to count.
+    piece: Vec<usize>,
+    count: usize,
+}
+
+impl Pieces {
+    /// Builds the graph over at most `nodes` feasible rows.
+    pub fn find(pool: &Pool, nodes: usize, rng: &mut ChaCha8Rng) -> Self {
+        let joint_dim = pool.dim() + pool.parameter_dim();
+        let rows = index::sample(rng, pool.feasible.len(), nodes.min(pool.feasible.len()));
+        let mut points = Vec::with_capacity(rows.len() * joint_dim);
+        for row in rows.iter() {
+            points.extend_from_slice(&pool.feasible.y[row * pool.dim()..][..pool.dim()]);
+            points.extend_from_slice(pool.state_inner(pool.feasible.state[row]));
+        }
+        let tree = Tree::new(&points, joint_dim);
+        let mut pieces = Self {
+            joint_dim,
+            edges: vec![Vec::new(); rows.len()],
+            piece: vec![usize::MAX; rows.len()],
+            nodes: points,
+            tree,
+            count: 0,
+        };
+        pieces.connect(pool);
+        pieces.merge(pool);
+        pieces
+    }
+
+    /// Number of pieces that are large enough to count; at least one.
+    pub fn count(&self) -> usize {
+        self.count.max(1)
+    }
+
+    fn node(&self, index: usize) -> &[f32] {
+        &self.nodes[index * self.joint_dim..][..self.joint_dim]
+    }
+
+    fn connect(&mut self, pool: &Pool) {
+        let mut found = [(0.0, 0); NEIGHBOURS + 1];
+        for from in 0..self.piece.len() {
+            self.tree.nearest_several(self.node(from), &mut found);
+            for (square, to) in found {
+                let known = to == u32::MAX || to as usize == from;
+                if known || self.edges[from].iter().any(|(other, _)| *other == to) {
+                    continue;
+                }
+                if segment_feasible(pool, self.node(from), self.node(to as usize), EDGE_CHECKS) {
+                    self.edges[from].push((to, square.sqrt()));
+                    self.edges[to as usize].push((from as u32, square.sqrt()));
+                }
+            }
+        }
+    }
+
+    /// Labels the components of the graph, largest first, then joins those between which a direct
+    /// feasible segment exists.
+    fn merge(&mut self, pool: &Pool) {
+        loop {
+            let mut members = self.components();
+            members.sort_by_key(|nodes| std::cmp::Reverse(nodes.len()));
+            let total = self.piece.len() as f64;
+            let smallest = (SMALLEST_PIECE * total).max(2.0);
+            members.retain(|nodes| nodes.len() as f64 >= smallest);
+            members.truncate(MOST_PIECES);
+            let mut joined = false;
+            for a in 0..members.len() {
+                for b in 0..a {
+                    if let Some((from, to)) = self.bridge(pool, &members[a], &members[b]) {
+                        let length = squared_distance(self.node(from), self.node(to)).sqrt();
+                        self.edges[from].push((to as u32, length));
+                        self.edges[to].push((from as u32, length));
+                        joined = true;
+                    }
+                }
+            }
+            if !joined {
+                self.piece.fill(usize::MAX);
+                for (label, nodes) in members.iter().enumerate() {
+                    nodes.iter().for_each(|node| self.piece[*node] = label);
+                }
+                self.count = members.len();
+                return;
+            }
+        }
+    }
+
+    fn components(&self) -> Vec<Vec<usize>> {
+        let mut seen = vec![false; self.piece.len()];
+        let mut components = Vec::new();
+        for start in 0..seen.len() {
+            if seen[start] {
+                continue;
+            }
+            seen[start] = true;
+            let mut nodes = vec![start];
+            let mut next = 0;
+            while next < nodes.len() {
+                for (to, _) in &self.edges[nodes[next]] {
+                    if !std::mem::replace(&mut seen[*to as usize], true) {
+                        nodes.push(*to as usize);
+                    }
+                }
+                next += 1;
+            }
+            components.push(nodes);
+        }
+        components
+    }
+
+    fn bridge(&self, pool: &Pool, a: &[usize], b: &[usize]) -> Option<(usize, usize)> {
+        let (small, large) = if a.len() < b.len() { (a, b) } else { (b, a) };
+        let points: Vec<f32> = large
+            .iter()
+            .flat_map(|node| self.node(*node).to_vec())
+            .collect();
+        let tree = Tree::new(&points, self.joint_dim);
+        let mut pairs: Vec<(f32, usize, usize)> = small
+            .iter()
+            .filter_map(|node| {
+                let (index, square) = tree.nearest(self.node(*node))?;
+                Some((square, *node, large[index]))
+            })
+            .collect();
+        pairs.sort_by(|p, q| p.0.total_cmp(&q.0));
+        pairs
+            .iter()
+            .take(BRIDGES)
+            .find(|(_, from, to)| {
+                segment_feasible(pool, self.node(*from), self.node(*to), 2 * EDGE_CHECKS + 1)
+            })
+            .map(|(_, from, to)| (*from, *to))
+    }
+
+    /// Cuts the pieces into `wanted` connected cells (at least one per piece) of similar extent.
+    pub fn cells(&self, wanted: usize, rng: &mut ChaCha8Rng) -> Cells<'_> {
+        let mut seeds: Vec<usize> = (0..self.count)
+            .filter_map(|label| self.piece.iter().position(|piece| *piece == label))
+            .collect();
+        while seeds.len() < wanted.max(self.count) {
+            let (distance, _) = self.spread(&seeds, None);
+            let farthest = (0..self.piece.len())
+                .filter(|node| self.piece[*node] != usize::MAX && distance[*node].is_finite())
+                .max_by(|a, b| distance[*a].total_cmp(&distance[*b]));
+            match farthest {
+                Some(node) if !seeds.contains(&node) => seeds.push(node),
+                _ => break,
+            }
+        }
+        let (_, mut label) = self.spread(&seeds, None);
+        for _ in 0..LLOYD_ROUNDS {
+            for (cell, seed) in seeds.iter_mut().enumerate() {
+                *seed = self.middle(cell, *seed, &label, rng);
+            }
+            label = self.spread(&seeds, None).1;
+        }
+        Cells {
+            pieces: self,
+            label,
+            count: seeds.len().max(1),
+        }
+    }
+
+    /// Graph distance from the nearest seed, and which seed that is (`usize::MAX`: unreachable).
+    /// With `within`, only nodes of that cell are entered.
+    fn spread(&self, seeds: &[usize], within: Option<(&[usize], usize)>) -> (Vec<f32>, Vec<usize>) {
+        let mut distance = vec![f32::INFINITY; self.piece.len()];
+        let mut label = vec![usize::MAX; self.piece.len()];
+        let mut heap = BinaryHeap::new();
+        for (cell, seed) in seeds.iter().enumerate() {
+            distance[*seed] = 0.0;
+            label[*seed] = cell;
+            heap.push(Visit {
+                distance: 0.0,
+                node: *seed,
+            });
+        }
+        while let Some(Visit {
+            distance: so_far,
+            node,
+        }) = heap.pop()
+        {
+            if so_far > distance[node] {
+                continue;
+            }
+            for (to, length) in &self.edges[node] {
+                let to = *to as usize;
+                if within.is_some_and(|(label, cell)| label[to] != cell) {
+                    continue;
+                }
+                if so_far + length < distance[to] {
+                    distance[to] = so_far + length;
+                    label[to] = label[node];
+                    heap.push(Visit {
+                        distance: distance[to],
+                        node: to,
+                    });
+                }
+            }
+        }
+        (distance, label)
+    }
+
+    /// A node near the middle of the cell: the best of a few by summed squared graph distance.
+    fn middle(&self, cell: usize, seed: usize, label: &[usize], rng: &mut ChaCha8Rng) -> usize {
+        let members: Vec<usize> = (0..label.len())
+            .filter(|node| label[*node] == cell)
+            .collect();
+        let mut candidates = vec![seed];
+        if !members.is_empty() {
+            candidates.extend((0..8).map(|_| members[rng.random_range(0..members.len())]));
+        }
+        let cost = |candidate: usize| -> f64 {
+            let (distance, _) = self.spread(&[candidate], Some((label, cell)));
+            let square = |node: &usize| f64::from(distance[*node]).powi(2);
+            members
+                .iter()
+                .filter(|node| distance[**node].is_finite())
+                .map(square)
+                .sum()
+        };
+        candidates
+            .into_iter()
+            .map(|candidate| (cost(candidate), candidate))
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .map_or(seed, |(_, node)| node)
+    }
+}
+
+/// A partition of the feasible rows into connected cells.
+pub struct Cells<'a> {
+    pieces: &'a Pieces,
+    label: Vec<usize>,
+    count: usize,
+}
+
+impl Cells<'_> {
+    /// Number of cells.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The cell of a feasible point: that of the nearest node which a feasible segment joins to it.
+    pub fn label(&self, pool: &Pool, y: &[f32], state: u32) -> usize {
+        if self.count == 1 {
+            return 0;
+        }
+        let mut joint = y.to_vec();
+        joint.extend_from_slice(pool.state_inner(state));
+        let mut found = [(0.0, 0); 6];
+        self.pieces.tree.nearest_several(&joint, &mut found);
+        let labelled = |node: u32| node != u32::MAX && self.label[node as usize] != usize::MAX;
+        let linked = found.iter().find(|(_, node)| {
+            labelled(*node) && segment_feasible(pool, &joint, self.pieces.node(*node as usize), 3)
+        });
+        let nearest = || found.iter().find(|(_, node)| labelled(*node));
+        linked
+            .or_else(nearest)
+            .map_or(0, |(_, node)| self.label[*node as usize])
+    }
+}
+
+/// Whether `checks` evenly spaced interior points of the segment between two joint points are feasible.
+fn segment_feasible(pool: &Pool, a: &[f32], b: &[f32], checks: usize) -> bool {
+    let dim = pool.dim();
+    let mut joint = vec![0.0f32; a.len()];
+    let mut x = vec![0.0; pool.parameter_dim()];
+    (1..=checks).all(|step| {
+        let share = step as f32 / (checks + 1) as f32;
+        for (j, value) in joint.iter_mut().enumerate() {
+            *value = a[j] + share * (b[j] - a[j]);
+        }
+        pool.parameter_units.raw(&joint[dim..], &mut x);
+        pool.oracle.contains(&joint[..dim], &x)
+    })
+}
+
+/// A heap entry ordered by smallest distance first.
+struct Visit {
+    distance: f32,
+    node: usize,
+}
+
+impl PartialEq for Visit {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Visit {}
+
+impl PartialOrd for Visit {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Visit {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other
+            .distance
+            .total_cmp(&self.distance)
+            .then(other.node.cmp(&self.node))
+    }
+}

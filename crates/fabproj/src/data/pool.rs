@@ -1,0 +1,491 @@
+//! The rows that the `default` preset trains on, drawn and labelled through the oracle.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+
+use super::boundary::{self, Boundary, normalise};
+use super::oracle::{Oracle, Units};
+use super::restore::Restorer;
+use crate::set::ConstraintSet;
+
+/// How many rows of each kind to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSizes {
+    /// Parameter values x at which an input-dependent set is looked at.
+    pub states: usize,
+    /// Feasible rows, over all states.
+    pub feasible: usize,
+    /// Infeasible rows, over all states.
+    pub infeasible: usize,
+    /// Boundary points, over all states.
+    pub boundary: usize,
+    /// Uniform draws after which rejection sampling of feasible rows gives up.
+    pub draws: usize,
+}
+
+/// Why no pool could be drawn.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoolError {
+    /// Rejection sampling found nothing, or next to nothing.
+    #[error(
+        "only {found} of {drawn} uniform draws from the bounds were feasible: too few to learn the set; \
+         narrow the bounds around it, or give the set a violation with a gradient"
+    )]
+    TooFewFeasible {
+        /// Feasible draws.
+        found: usize,
+        /// All draws.
+        drawn: u64,
+    },
+    /// Nothing to project onto: every point is feasible.
+    #[error(
+        "all of {drawn} draws, inside and around the bounds, were feasible: there is nothing to learn; \
+         check the set's constraints"
+    )]
+    NothingInfeasible {
+        /// All draws.
+        drawn: u64,
+    },
+}
+
+/// Rows of y in working units, each at one of the pool's states.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// Row after row.
+    pub y: Vec<f32>,
+    /// Index of each row's state.
+    pub state: Vec<u32>,
+}
+
+impl Rows {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.state.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.state.is_empty()
+    }
+
+    fn push(&mut self, y: &[f32], state: usize) {
+        self.y.extend_from_slice(y);
+        self.state.push(state as u32);
+    }
+}
+
+/// Training rows with their targets, and the boundary at every state.
+pub struct Pool<'a> {
+    /// Membership, in the pool's units.
+    pub oracle: Oracle<'a>,
+    /// Working units of x.
+    pub parameter_units: Units,
+    /// x of every state, raw units.
+    pub states: Vec<Vec<f64>>,
+    /// x of every state, working units, row after row.
+    pub states_inner: Vec<f32>,
+    /// Feasible rows.
+    pub feasible: Rows,
+    /// Feasible rows on the boundary.
+    pub edge: Rows,
+    /// Infeasible rows.
+    pub infeasible: Rows,
+    /// The (nearly) nearest feasible point of each infeasible row.
+    pub targets: Vec<f32>,
+    /// The boundary of C(x) at every state; empty above three dimensions.
+    pub boundaries: Vec<Boundary>,
+    /// The share of uniform draws from the bounds that were feasible.
+    pub feasible_fraction: f64,
+}
+
+/// Up to this dimension a boundary bank is dense enough for nearest-point queries.
+pub const BANK_DIMENSIONS: usize = 3;
+
+impl<'a> Pool<'a> {
+    /// Draws everything.
+    pub fn draw(
+        set: &'a dyn ConstraintSet,
+        sizes: &PoolSizes,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Self, PoolError> {
+        let oracle = Oracle::new(set);
+        let states = draw_states(set, sizes.states, rng);
+        let raw = RawDraw::collect(&oracle, &states, sizes, rng)?;
+        let units = Units::of_rows(&raw.feasible_flat(), oracle.bounds());
+        let oracle = oracle.with_units(units);
+        let parameter_units = Units::of_bounds(&set.parameter_bounds());
+        let mut states_inner = Vec::new();
+        for x in &states {
+            parameter_units.push(x, &mut states_inner);
+        }
+        let mut pool = Pool {
+            oracle,
+            parameter_units,
+            states,
+            states_inner,
+            feasible: Rows::default(),
+            edge: Rows::default(),
+            infeasible: Rows::default(),
+            targets: Vec::new(),
+            boundaries: Vec::new(),
+            feasible_fraction: raw.fraction(),
+        };
+        pool.convert(&raw, sizes, rng)?;
+        pool.find_boundaries(sizes, rng);
+        pool.find_targets(rng);
+        Ok(pool)
+    }
+
+    /// Dimension of y.
+    pub fn dim(&self) -> usize {
+        self.oracle.bounds().len()
+    }
+
+    /// Dimension of x.
+    pub fn parameter_dim(&self) -> usize {
+        self.parameter_units.centre.len()
+    }
+
+    /// x of a state in working units.
+    pub fn state_inner(&self, state: u32) -> &[f32] {
+        let dim = self.parameter_dim();
+        &self.states_inner[state as usize * dim..][..dim]
+    }
+
+    /// Whether y (working units) is feasible at the state.
+    pub fn contains(&self, y: &[f32], state: u32) -> bool {
+        self.oracle.contains(y, &self.states[state as usize])
+    }
+
+    /// Feasible rows into working units, and infeasible rows around them: half uniform in the bounds,
+    /// half in all directions beyond the set, so that the encoder never has to extrapolate.
+    fn convert(
+        &mut self,
+        raw: &RawDraw,
+        sizes: &PoolSizes,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<(), PoolError> {
+        let dim = self.dim();
+        let mut row = Vec::new();
+        for (state, rows) in raw.feasible.iter().enumerate() {
+            for point in rows.chunks_exact(dim) {
+                row.clear();
+                self.oracle.units().push(point, &mut row);
+                self.feasible.push(&row, state);
+            }
+        }
+        let radius = radius_quantile(&self.feasible.y, dim, 1.0);
+        let per_state = sizes.infeasible.div_ceil(self.states.len());
+        for state in 0..self.states.len() {
+            let uniform = &raw.infeasible[state];
+            let available = uniform.len() / dim;
+            let wanted = available.min(per_state / 2);
+            for point in uniform.chunks_exact(dim).take(wanted) {
+                row.clear();
+                self.oracle.units().push(point, &mut row);
+                self.infeasible.push(&row, state);
+            }
+            let mut missing = per_state - wanted;
+            for _ in 0..20 * per_state {
+                if missing == 0 {
+                    break;
+                }
+                if dim <= BANK_DIMENSIONS {
+                    row = direction(dim, rng);
+                    let length = 2.0 * radius * rng.random::<f32>();
+                    row.iter_mut().for_each(|v| *v *= length);
+                } else {
+                    row = self.enlarged_uniform(1.2, rng);
+                }
+                if !self.contains(&row, state as u32) {
+                    self.infeasible.push(&row, state);
+                    missing -= 1;
+                }
+            }
+        }
+        if self.infeasible.is_empty() {
+            return Err(PoolError::NothingInfeasible {
+                drawn: self.oracle.queries(),
+            });
+        }
+        Ok(())
+    }
+
+    /// A uniform row of the bounds enlarged about their middle, working units.
+    fn enlarged_uniform(&self, factor: f64, rng: &mut ChaCha8Rng) -> Vec<f32> {
+        let raw: Vec<f64> = self
+            .oracle
+            .bounds()
+            .iter()
+            .map(|(low, high)| {
+                let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0);
+                middle + factor * half * rng.random_range(-1.0..=1.0)
+            })
+            .collect();
+        let mut row = Vec::new();
+        self.oracle.units().push(&raw, &mut row);
+        row
+    }
+
+    fn find_boundaries(&mut self, sizes: &PoolSizes, rng: &mut ChaCha8Rng) {
+        let dim = self.dim();
+        if dim > BANK_DIMENSIONS {
+            return;
+        }
+        let per_state = sizes.boundary.div_ceil(self.states.len());
+        let inside = by_state(&self.feasible, self.states.len(), dim);
+        let outside = by_state(&self.infeasible, self.states.len(), dim);
+        for state in 0..self.states.len() {
+            let (points, normals) = boundary::find(
+                &self.oracle,
+                &self.states[state],
+                &inside[state],
+                &outside[state],
+                per_state,
+                rng,
+            );
+            for point in points.chunks_exact(dim) {
+                self.edge.push(point, state);
+            }
+            self.boundaries.push(Boundary::new(points, normals, dim));
+        }
+    }
+
+    fn find_targets(&mut self, rng: &mut ChaCha8Rng) {
+        let dim = self.dim();
+        if dim <= BANK_DIMENSIONS {
+            let mut kept = Rows::default();
+            for (row, point) in self.infeasible.y.chunks_exact(dim).enumerate() {
+                let state = self.infeasible.state[row];
+                let boundary = &self.boundaries[state as usize];
+                if let Some(index) = boundary.nearest(point) {
+                    self.targets.extend_from_slice(boundary.point(index));
+                    kept.push(point, state as usize);
+                }
+            }
+            self.infeasible = kept;
+            return;
+        }
+        let restorer = Restorer::new(&self.feasible, self.states.len(), dim);
+        let mut target = vec![0.0; dim];
+        for (row, point) in self.infeasible.y.chunks_exact(dim).enumerate() {
+            let state = self.infeasible.state[row];
+            restorer.restore(
+                &self.oracle,
+                &self.states[state as usize],
+                state,
+                point,
+                &mut target,
+                rng,
+            );
+            self.targets.extend_from_slice(&target);
+            self.edge.push(&target, state as usize);
+        }
+    }
+}
+
+/// The q-quantile of ‖row‖.
+pub fn radius_quantile(rows: &[f32], dim: usize, quantile: f64) -> f32 {
+    let norm = |row: &[f32]| row.iter().map(|v| v * v).sum::<f32>().sqrt();
+    let mut norms: Vec<f32> = rows.chunks_exact(dim).map(norm).collect();
+    norms.sort_by(f32::total_cmp);
+    let index = ((norms.len() as f64 - 1.0) * quantile).round() as usize;
+    norms.get(index).copied().unwrap_or(1.0)
+}
+
+/// A uniform unit vector.
+pub fn direction(dim: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    let mut vector: Vec<f32> = (0..dim).map(|_| rng.sample(StandardNormal)).collect();
+    normalise(&mut vector);
+    vector
+}
+
+fn by_state(rows: &Rows, states: usize, dim: usize) -> Vec<Vec<f32>> {
+    let mut grouped = vec![Vec::new(); states];
+    for (point, state) in rows.y.chunks_exact(dim).zip(&rows.state) {
+        grouped[*state as usize].extend_from_slice(point);
+    }
+    grouped
+}
+
+/// Uniform parameter values; for a fixed set the single empty one.
+fn draw_states(set: &dyn ConstraintSet, count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+    let bounds = set.parameter_bounds();
+    if bounds.is_empty() {
+        return vec![Vec::new()];
+    }
+    let draw =
+        |(low, high): &(f64, f64), rng: &mut ChaCha8Rng| low + (high - low) * rng.random::<f64>();
+    (0..count)
+        .map(|_| bounds.iter().map(|interval| draw(interval, rng)).collect())
+        .collect()
+}
+
+/// Rows in raw units, by state.
+struct RawDraw {
+    feasible: Vec<Vec<f64>>,
+    infeasible: Vec<Vec<f64>>,
+    found: usize,
+    drawn: u64,
+}
+
+impl RawDraw {
+    fn collect(
+        oracle: &Oracle,
+        states: &[Vec<f64>],
+        sizes: &PoolSizes,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Self, PoolError> {
+        let mut raw = RawDraw {
+            feasible: vec![Vec::new(); states.len()],
+            infeasible: vec![Vec::new(); states.len()],
+            found: 0,
+            drawn: 0,
+        };
+        let wanted = sizes.feasible.div_ceil(states.len());
+        let spare = sizes.infeasible.div_ceil(states.len());
+        for (state, x) in states.iter().enumerate() {
+            raw.draw_uniform(
+                oracle,
+                state,
+                x,
+                wanted,
+                spare,
+                sizes.draws / states.len(),
+                rng,
+            );
+        }
+        for (state, x) in states.iter().enumerate() {
+            raw.descend(oracle, state, x, wanted, rng);
+            raw.spread(oracle, state, x, wanted, rng);
+        }
+        let total: usize = raw.feasible.iter().map(Vec::len).sum();
+        if total == 0 {
+            return Err(PoolError::TooFewFeasible {
+                found: raw.found,
+                drawn: raw.drawn,
+            });
+        }
+        Ok(raw)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn draw_uniform(
+        &mut self,
+        oracle: &Oracle,
+        state: usize,
+        x: &[f64],
+        wanted: usize,
+        spare: usize,
+        draws: usize,
+        rng: &mut ChaCha8Rng,
+    ) {
+        let dim = oracle.bounds().len();
+        for _ in 0..draws.max(wanted) {
+            if self.feasible[state].len() >= wanted * dim {
+                break;
+            }
+            let point: Vec<f64> = oracle
+                .bounds()
+                .iter()
+                .map(|(low, high)| low + (high - low) * rng.random::<f64>())
+                .collect();
+            self.drawn += 1;
+            if oracle.contains_raw(&point, x) {
+                self.found += 1;
+                self.feasible[state].extend(point);
+            } else if self.infeasible[state].len() < spare * dim {
+                self.infeasible[state].extend(point);
+            }
+        }
+    }
+
+    /// Where rejection found nothing, follows the violation's gradient down to the set.
+    fn descend(
+        &mut self,
+        oracle: &Oracle,
+        state: usize,
+        x: &[f64],
+        wanted: usize,
+        rng: &mut ChaCha8Rng,
+    ) {
+        let dim = oracle.bounds().len();
+        if !self.feasible[state].is_empty() {
+            return;
+        }
+        let mut gradient = vec![0.0; dim];
+        for _ in 0..wanted.min(200) {
+            let mut point: Vec<f64> = oracle
+                .bounds()
+                .iter()
+                .map(|(low, high)| low + (high - low) * rng.random::<f64>())
+                .collect();
+            for _ in 0..50 {
+                let Some(violation) = oracle.set().violation(&point, x, &mut gradient) else {
+                    return;
+                };
+                let square: f64 = gradient.iter().map(|g| g * g).sum();
+                if violation == 0.0 || square == 0.0 {
+                    break;
+                }
+                for (p, g) in point.iter_mut().zip(&gradient) {
+                    *p -= 1.05 * violation * g / square;
+                }
+            }
+            if oracle.contains_raw(&point, x) {
+                self.feasible[state].extend(point);
+            }
+        }
+    }
+
+    /// Multiplies too few feasible rows by short hit-and-run walks that start from them.
+    fn spread(
+        &mut self,
+        oracle: &Oracle,
+        state: usize,
+        x: &[f64],
+        wanted: usize,
+        rng: &mut ChaCha8Rng,
+    ) {
+        let dim = oracle.bounds().len();
+        let mut count = self.feasible[state].len() / dim;
+        if count == 0 {
+            return;
+        }
+        let widths: Vec<f64> = oracle
+            .bounds()
+            .iter()
+            .map(|(low, high)| high - low)
+            .collect();
+        while count < wanted {
+            let start = rng.random_range(0..count);
+            let from = self.feasible[state][start * dim..][..dim].to_vec();
+            let along = direction(dim, rng);
+            // Shrinking steps along one chord: the first that stays feasible is kept.
+            let mut reach = rng.random_range(-0.5..0.5);
+            let mut point = from.clone();
+            for _ in 0..12 {
+                for j in 0..dim {
+                    point[j] = from[j] + reach * widths[j] * f64::from(along[j]);
+                }
+                if oracle.contains_raw(&point, x) {
+                    break;
+                }
+                reach *= 0.5;
+                point.copy_from_slice(&from);
+            }
+            self.feasible[state].extend_from_slice(&point);
+            count += 1;
+        }
+    }
+
+    fn feasible_flat(&self) -> Vec<f64> {
+        self.feasible.concat()
+    }
+
+    fn fraction(&self) -> f64 {
+        self.found as f64 / self.drawn.max(1) as f64
+    }
+}

@@ -1,0 +1,689 @@
+//! Shapes one chart: an encoder and a decoder whose latent set decodes to (a cell of) the feasible set.
+//!
+//! Reconstruction goes through the clamp, infeasible rows are drawn to their nearest feasible point,
+//! and every decode that is not feasible by a margin is pulled to the boundary and through it.
+
+use fabproj_core::LatentSet;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::data::boundary::Boundary;
+use crate::data::pool::radius_quantile;
+use crate::data::restore::Restorer;
+use crate::data::tree::squared_distance;
+use crate::data::{Pool, Rows};
+use crate::nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
+use crate::sample;
+
+/// How one chart is shaped. All lengths are in working units.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChartConfig {
+    /// Width of the hidden layers of encoder and decoder.
+    pub width: usize,
+    /// Number of hidden layers of each.
+    pub depth: usize,
+    /// The latent set's kind.
+    pub latent: LatentKind,
+    /// Steps of phase 1: reconstruction alone.
+    pub phase_one: u64,
+    /// Steps of phase 2: structuring.
+    pub phase_two: u64,
+    /// Feasible rows per step; as many infeasible rows, and twice as many latent samples.
+    pub rows: usize,
+    /// Learning rate at its peak.
+    pub learning_rate: f32,
+    /// The margin at the start.
+    pub margin: f32,
+    /// The range in which the margin follows the measured failures.
+    pub margin_range: (f32, f32),
+    /// The failure rate that the margin aims at.
+    pub failure_goal: f32,
+    /// Weight of the terms that ask for feasibility.
+    pub hinge: f32,
+}
+
+/// The kind of latent set of a chart; sizes follow from the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatentKind {
+    /// A ball.
+    Ball,
+    /// A shell whose hole is as large, relatively, as the one around the chart's centre.
+    Shell,
+    /// A box.
+    Box,
+}
+
+/// Rows of the pool that belong to one chart.
+#[derive(Clone, Debug, Default)]
+pub struct ChartRows {
+    /// Indices of feasible rows.
+    pub feasible: Vec<u32>,
+    /// Indices of boundary rows.
+    pub edge: Vec<u32>,
+    /// Indices of infeasible rows whose target is in the chart.
+    pub infeasible: Vec<u32>,
+}
+
+/// Share of the feasible rows of a batch that lie on the boundary.
+const EDGE_SHARE: f32 = 0.35;
+/// Restorations per step above three dimensions.
+const RESTORATIONS: usize = 64;
+/// Radius of latent balls and half side of boxes.
+const LATENT_SIZE: f32 = 0.5;
+const EMA_DECAY: f32 = 0.998;
+const CLIP: f32 = 2.0;
+
+/// What one step measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepReport {
+    /// Mean squared reconstruction error of feasible rows, chart units.
+    pub reconstruction: f32,
+    /// Mean squared distance of infeasible rows to their targets, chart units.
+    pub projection: f32,
+    /// Mean of the margin's hinge over decodes.
+    pub hinge: f32,
+    /// Share of infeasible decodes.
+    pub failures: f32,
+}
+
+/// One chart in training.
+pub struct ChartTraining<'a> {
+    config: ChartConfig,
+    pool: &'a Pool<'a>,
+    rows: ChartRows,
+    restorer: Option<&'a Restorer>,
+    /// The boundaries of what is feasible by the margin, by state; empty above three dimensions.
+    eroded: Vec<Boundary>,
+    /// What every row of the chart should be mapped to, in the order of `rows`.
+    wanted: Wanted,
+    /// From working to chart units.
+    centre: Vec<f32>,
+    scale: f32,
+    latent: LatentSet,
+    encoder: Mlp,
+    decoder: Mlp,
+    optimiser: [Adam; 2],
+    average: [Ema; 2],
+    margin: f32,
+    failure_rate: f32,
+    step: u64,
+    rng: ChaCha8Rng,
+    scratch: Scratch,
+}
+
+/// Targets of a chart's rows: the nearest point that is feasible by the margin.
+#[derive(Default)]
+struct Wanted {
+    feasible: Vec<f32>,
+    edge: Vec<f32>,
+    infeasible: Vec<f32>,
+}
+
+#[derive(Default)]
+struct Scratch {
+    tapes: [Tape; 2],
+    gradients: [Vec<f32>; 2],
+    input: Vec<f32>,
+    latent_before: Vec<f32>,
+    decoder_input: Vec<f32>,
+    d_output: Vec<f32>,
+    d_latent: Vec<f32>,
+    d_encoder: Vec<f32>,
+    wanted: Vec<f32>,
+    states: Vec<u32>,
+}
+
+impl<'a> ChartTraining<'a> {
+    /// Networks that start as "clamp of the identity" in the frame of the chart's rows.
+    pub fn new(
+        config: ChartConfig,
+        pool: &'a Pool<'a>,
+        rows: ChartRows,
+        restorer: Option<&'a Restorer>,
+        mut rng: ChaCha8Rng,
+    ) -> Result<Self, SpecError> {
+        let dim = pool.dim();
+        let points = gather(&pool.feasible.y, &rows.feasible, dim);
+        let (centre, scale) = centre_and_scale(&points, dim);
+        let mut inner = points;
+        for row in inner.chunks_exact_mut(dim) {
+            row.iter_mut()
+                .zip(&centre)
+                .for_each(|(v, c)| *v = (*v - c) / scale);
+        }
+        let (latent, skip) = fit_latent(config.latent, &inner, dim);
+        let hidden = vec![config.width; config.depth];
+        let spec = MlpSpec::new(dim + pool.parameter_dim(), &hidden, dim).with_skip(dim);
+        let encoder = start(spec.clone(), skip, &mut rng)?;
+        let decoder = start(spec, 1.0 / skip, &mut rng)?;
+        let adam = |network: &Mlp| Adam::new(AdamConfig::default(), network.parameters().len());
+        let ema = |network: &Mlp| Ema::new(EMA_DECAY, network.parameters());
+        let mut training = Self {
+            eroded: Vec::new(),
+            wanted: Wanted::default(),
+            margin: config.margin,
+            failure_rate: 0.0,
+            step: 0,
+            optimiser: [adam(&encoder), adam(&decoder)],
+            average: [ema(&encoder), ema(&decoder)],
+            scratch: Scratch {
+                gradients: [
+                    vec![0.0; encoder.parameters().len()],
+                    vec![0.0; decoder.parameters().len()],
+                ],
+                ..Scratch::default()
+            },
+            config,
+            pool,
+            rows,
+            restorer,
+            centre,
+            scale,
+            latent,
+            encoder,
+            decoder,
+            rng,
+        };
+        training.erode();
+        Ok(training)
+    }
+
+    /// Cuts the margin away from the set, and aims every row at what is left.
+    fn erode(&mut self) {
+        let (pool, dim) = (self.pool, self.pool.dim());
+        self.eroded = pool
+            .boundaries
+            .iter()
+            .map(|boundary| boundary.eroded(self.margin))
+            .collect();
+        let target = |y: &[f32], state: u32, otherwise: &[f32]| -> Vec<f32> {
+            let eroded = self.eroded.get(state as usize);
+            let nearest =
+                eroded.and_then(|eroded| eroded.nearest(y).map(|index| eroded.point(index)));
+            nearest.unwrap_or(otherwise).to_vec()
+        };
+        let clear = |y: &[f32], state: u32| {
+            pool.boundaries
+                .get(state as usize)
+                .is_none_or(|boundary| boundary.clearance(y) >= self.margin)
+        };
+        let row = |rows: &'a [f32], index: u32| &rows[index as usize * dim..][..dim];
+        let mut wanted = Wanted::default();
+        for index in &self.rows.feasible {
+            let (y, state) = (
+                row(&pool.feasible.y, *index),
+                pool.feasible.state[*index as usize],
+            );
+            wanted.feasible.extend(if clear(y, state) {
+                y.to_vec()
+            } else {
+                target(y, state, y)
+            });
+        }
+        for index in &self.rows.edge {
+            let (y, state) = (row(&pool.edge.y, *index), pool.edge.state[*index as usize]);
+            wanted.edge.extend(target(y, state, y));
+        }
+        for index in &self.rows.infeasible {
+            let (y, state) = (
+                row(&pool.infeasible.y, *index),
+                pool.infeasible.state[*index as usize],
+            );
+            wanted
+                .infeasible
+                .extend(target(y, state, row(&pool.targets, *index)));
+        }
+        self.wanted = wanted;
+    }
+
+    /// Whether all steps are done.
+    pub fn finished(&self) -> bool {
+        self.step >= self.config.phase_one + self.config.phase_two
+    }
+
+    /// Steps done so far.
+    pub fn step_count(&self) -> u64 {
+        self.step
+    }
+
+    /// The margin in force.
+    pub fn margin(&self) -> f32 {
+        self.margin
+    }
+
+    /// One optimisation step.
+    pub fn step(&mut self) -> StepReport {
+        let phase_two = self.step >= self.config.phase_one;
+        let (feasible, infeasible) = self.draw_rows(phase_two);
+        let samples = if phase_two { 2 * self.config.rows } else { 0 };
+        self.encode(feasible + infeasible);
+        self.draw_latents(samples);
+        let report = self.losses(feasible, infeasible, samples);
+        self.update(feasible + infeasible, feasible + infeasible + samples);
+        if phase_two && self.restorer.is_some() {
+            self.follow_failures(report.failures);
+        }
+        self.step += 1;
+        report
+    }
+
+    /// Fills `input` (chart units, parameters joined), `wanted` (working units) and `states`.
+    fn draw_rows(&mut self, phase_two: bool) -> (usize, usize) {
+        let (count, dim) = (self.config.rows, self.pool.dim());
+        self.scratch.input.clear();
+        self.scratch.wanted.clear();
+        self.scratch.states.clear();
+        for _ in 0..count {
+            let edge = !self.rows.edge.is_empty() && self.rng.random::<f32>() < EDGE_SHARE;
+            let (rows, indices, wanted) = if edge {
+                (&self.pool.edge, &self.rows.edge, &self.wanted.edge)
+            } else {
+                (
+                    &self.pool.feasible,
+                    &self.rows.feasible,
+                    &self.wanted.feasible,
+                )
+            };
+            let pick = self.rng.random_range(0..indices.len());
+            let wanted = &wanted[pick * dim..][..dim];
+            push_row(
+                &mut self.scratch,
+                self.pool,
+                rows,
+                indices[pick],
+                wanted,
+                &self.centre,
+                self.scale,
+            );
+        }
+        if !phase_two || self.rows.infeasible.is_empty() {
+            return (count, 0);
+        }
+        for _ in 0..count {
+            let (rows, indices) = (&self.pool.infeasible, &self.rows.infeasible);
+            let pick = self.rng.random_range(0..indices.len());
+            let wanted = &self.wanted.infeasible[pick * dim..][..dim];
+            push_row(
+                &mut self.scratch,
+                self.pool,
+                rows,
+                indices[pick],
+                wanted,
+                &self.centre,
+                self.scale,
+            );
+        }
+        (count, count)
+    }
+
+    /// Encodes the drawn rows, clamps, and starts the decoder's input with them.
+    fn encode(&mut self, rows: usize) {
+        let dim = self.pool.dim();
+        let scratch = &mut self.scratch;
+        let latents = self
+            .encoder
+            .forward(&scratch.input, rows, &mut scratch.tapes[0]);
+        scratch.latent_before.clear();
+        scratch.latent_before.extend_from_slice(latents);
+        scratch.decoder_input.clear();
+        for (row, latent) in scratch.latent_before.chunks_exact(dim).enumerate() {
+            let start = scratch.decoder_input.len();
+            scratch.decoder_input.extend_from_slice(latent);
+            self.latent.clamp(&mut scratch.decoder_input[start..]);
+            scratch
+                .decoder_input
+                .extend_from_slice(self.pool.state_inner(scratch.states[row]));
+        }
+    }
+
+    /// Appends latent samples, half inside and half on the surface, at random states of the chart.
+    fn draw_latents(&mut self, samples: usize) {
+        let dim = self.pool.dim();
+        for sample in 0..samples {
+            let row =
+                self.rows.feasible[self.rng.random_range(0..self.rows.feasible.len())] as usize;
+            let state = self.pool.feasible.state[row];
+            let scratch = &mut self.scratch;
+            let start = scratch.decoder_input.len();
+            scratch.decoder_input.resize(start + dim, 0.0);
+            let latent = &mut scratch.decoder_input[start..];
+            if sample % 2 == 0 {
+                sample::inside(&self.latent, latent, &mut self.rng);
+            } else {
+                sample::surface(&self.latent, latent, &mut self.rng);
+            }
+            scratch
+                .decoder_input
+                .extend_from_slice(self.pool.state_inner(state));
+            scratch.states.push(state);
+        }
+    }
+
+    /// Decodes, and writes the loss's derivative with respect to the decodes.
+    fn losses(&mut self, feasible: usize, infeasible: usize, samples: usize) -> StepReport {
+        let dim = self.pool.dim();
+        let rows = feasible + infeasible + samples;
+        let mut report = StepReport::default();
+        let scratch = &mut self.scratch;
+        let decodes = self
+            .decoder
+            .forward(&scratch.decoder_input, rows, &mut scratch.tapes[1]);
+        scratch.d_output.clear();
+        scratch.d_output.resize(rows * dim, 0.0);
+        for row in 0..feasible + infeasible {
+            let share = 1.0 / if row < feasible { feasible } else { infeasible } as f32;
+            let mut square = 0.0;
+            for j in 0..dim {
+                let wanted = (scratch.wanted[row * dim + j] - self.centre[j]) / self.scale;
+                let error = decodes[row * dim + j] - wanted;
+                square += error * error;
+                scratch.d_output[row * dim + j] = 2.0 * share * error;
+            }
+            *(if row < feasible {
+                &mut report.reconstruction
+            } else {
+                &mut report.projection
+            }) += share * square;
+        }
+        if samples == 0 {
+            return report;
+        }
+        let mut hinge = Hinge {
+            pool: self.pool,
+            restorer: self.restorer,
+            eroded: &self.eroded,
+            margin: self.margin,
+            restorations: RESTORATIONS,
+            failures: 0,
+            pull: vec![0.0; dim],
+            point: vec![0.0; dim],
+        };
+        for row in 0..rows {
+            let group = if row < feasible + infeasible {
+                feasible + infeasible
+            } else {
+                samples
+            };
+            let weight = self.config.hinge / group as f32;
+            for j in 0..dim {
+                hinge.point[j] = decodes[row * dim + j] * self.scale + self.centre[j];
+            }
+            let value = hinge.evaluate(scratch.states[row], &mut self.rng) / self.scale;
+            report.hinge += value / rows as f32;
+            if value > 0.0 {
+                for j in 0..dim {
+                    scratch.d_output[row * dim + j] += weight * hinge.pull[j];
+                }
+            }
+        }
+        report.failures = hinge.failures as f32 / rows as f32;
+        report
+    }
+
+    /// Back-propagates through decoder, clamp and encoder, and moves the weights.
+    fn update(&mut self, encoded: usize, decoded: usize) {
+        let dim = self.pool.dim();
+        let width = dim + self.pool.parameter_dim();
+        let total = self.config.phase_one + self.config.phase_two;
+        let rate = Cosine {
+            peak: self.config.learning_rate,
+            end_fraction: 0.01,
+            warm_up: 0,
+            total,
+        }
+        .at(self.step);
+        let scratch = &mut self.scratch;
+        scratch.d_latent.resize(decoded * width, 0.0);
+        let [encoder_gradient, decoder_gradient] = &mut scratch.gradients;
+        encoder_gradient.fill(0.0);
+        decoder_gradient.fill(0.0);
+        let [encoder_tape, decoder_tape] = &mut scratch.tapes;
+        self.decoder.backward(
+            decoder_tape,
+            &scratch.d_output,
+            Some(decoder_gradient),
+            Some(&mut scratch.d_latent[..decoded * width]),
+        );
+        scratch.d_encoder.resize(encoded * dim, 0.0);
+        for row in 0..encoded {
+            let cotangent = &mut scratch.d_encoder[row * dim..][..dim];
+            cotangent.copy_from_slice(&scratch.d_latent[row * width..][..dim]);
+            self.latent
+                .clamp_vjp(&scratch.latent_before[row * dim..][..dim], cotangent);
+        }
+        self.encoder.backward(
+            encoder_tape,
+            &scratch.d_encoder[..encoded * dim],
+            Some(encoder_gradient),
+            None,
+        );
+        for (index, network) in [&mut self.encoder, &mut self.decoder]
+            .into_iter()
+            .enumerate()
+        {
+            clip_norm(&mut scratch.gradients[index], CLIP);
+            self.optimiser[index].update(network.parameters_mut(), &scratch.gradients[index], rate);
+            self.average[index].update(network.parameters());
+        }
+    }
+
+    /// Lets the margin follow the failures that training itself sees.
+    fn follow_failures(&mut self, failures: f32) {
+        self.failure_rate = 0.9 * self.failure_rate + 0.1 * failures;
+        if self.step.is_multiple_of(20) {
+            let factor = if self.failure_rate > self.config.failure_goal {
+                1.04
+            } else {
+                1.0 / 1.04
+            };
+            self.margin = (self.margin * factor)
+                .clamp(self.config.margin_range.0, self.config.margin_range.1);
+        }
+    }
+
+    /// The chart as it is now, with averaged weights.
+    pub fn chart(&self) -> TrainedChart {
+        let averaged = |network: &Mlp, average: &Ema| {
+            let mut network = network.clone();
+            network.parameters_mut().copy_from_slice(&average.average);
+            network
+        };
+        TrainedChart {
+            encoder: averaged(&self.encoder, &self.average[0]),
+            decoder: averaged(&self.decoder, &self.average[1]),
+            latent: self.latent,
+            centre: self.centre.clone(),
+            scale: self.scale,
+        }
+    }
+}
+
+/// A finished chart, in the pool's working units.
+#[derive(Clone, Debug)]
+pub struct TrainedChart {
+    /// E
+    pub encoder: Mlp,
+    /// R
+    pub decoder: Mlp,
+    /// S
+    pub latent: LatentSet,
+    /// Centre of the chart's frame, working units.
+    pub centre: Vec<f32>,
+    /// Scale of the chart's frame, working units.
+    pub scale: f32,
+}
+
+/// The penalty on decodes that are not inside the set by the margin.
+struct Hinge<'a> {
+    pool: &'a Pool<'a>,
+    restorer: Option<&'a Restorer>,
+    eroded: &'a [Boundary],
+    margin: f32,
+    restorations: usize,
+    failures: usize,
+    /// Gradient of the penalty with respect to the point, unit length where it is active.
+    pull: Vec<f32>,
+    /// The decode, working units.
+    point: Vec<f32>,
+}
+
+impl Hinge<'_> {
+    fn evaluate(&mut self, state: u32, rng: &mut ChaCha8Rng) -> f32 {
+        let inside = self.pool.contains(&self.point, state);
+        self.failures += usize::from(!inside);
+        match self.restorer {
+            None => self.by_boundary(inside, state),
+            Some(restorer) => self.by_restoration(restorer, state, rng),
+        }
+    }
+
+    fn by_boundary(&mut self, inside: bool, state: u32) -> f32 {
+        let boundary = &self.pool.boundaries[state as usize];
+        let distance = boundary.signed_distance(&self.point, inside, &mut self.pull);
+        if distance >= self.margin {
+            return 0.0;
+        }
+        let distance =
+            self.eroded[state as usize].signed_distance(&self.point, false, &mut self.pull);
+        self.pull.iter_mut().for_each(|p| *p = -*p);
+        if distance.is_finite() {
+            (-distance).max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// A corner of the margin's cube around the decode is tried instead of the decode; if it is
+    /// infeasible the decode is pulled along the way back from there.
+    fn by_restoration(&mut self, restorer: &Restorer, state: u32, rng: &mut ChaCha8Rng) -> f32 {
+        let shifted: Vec<f32> = self
+            .point
+            .iter()
+            .map(|p| {
+                if rng.random::<bool>() {
+                    p + self.margin
+                } else {
+                    p - self.margin
+                }
+            })
+            .collect();
+        if self.restorations == 0 || self.pool.contains(&shifted, state) {
+            return 0.0;
+        }
+        self.restorations -= 1;
+        let mut target = vec![0.0; shifted.len()];
+        let x = &self.pool.states[state as usize];
+        if !restorer.restore(&self.pool.oracle, x, state, &shifted, &mut target, rng) {
+            return 0.0;
+        }
+        let distance = squared_distance(&shifted, &target).sqrt().max(1e-9);
+        for (pull, (from, to)) in self.pull.iter_mut().zip(shifted.iter().zip(&target)) {
+            *pull = (from - to) / distance;
+        }
+        distance
+    }
+}
+
+fn push_row(
+    scratch: &mut Scratch,
+    pool: &Pool,
+    rows: &Rows,
+    row: u32,
+    wanted: &[f32],
+    centre: &[f32],
+    scale: f32,
+) {
+    let (y, state) = (
+        &rows.y[row as usize * centre.len()..][..centre.len()],
+        rows.state[row as usize],
+    );
+    scratch
+        .input
+        .extend(y.iter().zip(centre).map(|(v, c)| (v - c) / scale));
+    scratch.input.extend_from_slice(pool.state_inner(state));
+    scratch.wanted.extend_from_slice(wanted);
+    scratch.states.push(state);
+}
+
+fn gather(rows: &[f32], indices: &[u32], dim: usize) -> Vec<f32> {
+    indices
+        .iter()
+        .flat_map(|index| rows[*index as usize * dim..][..dim].iter().copied())
+        .collect()
+}
+
+fn centre_and_scale(points: &[f32], dim: usize) -> (Vec<f32>, f32) {
+    let count = (points.len() / dim).max(1) as f32;
+    let mut centre = vec![0.0; dim];
+    for row in points.chunks_exact(dim) {
+        for (c, v) in centre.iter_mut().zip(row) {
+            *c += v / count;
+        }
+    }
+    let square: f32 = points
+        .chunks_exact(dim)
+        .map(|row| squared_distance(row, &centre))
+        .sum();
+    let scale = (square / (count * dim as f32)).sqrt();
+    (centre, if scale > 1e-6 { scale } else { 1.0 })
+}
+
+/// The latent set and the skip that makes it decode, at the start, to the extent of the rows.
+fn fit_latent(kind: LatentKind, inner: &[f32], dim: usize) -> (LatentSet, f32) {
+    match kind {
+        LatentKind::Ball => {
+            let skip = LATENT_SIZE / radius_quantile(inner, dim, 0.9);
+            (
+                LatentSet::Ball {
+                    radius: LATENT_SIZE,
+                    smooth: None,
+                },
+                skip,
+            )
+        }
+        LatentKind::Shell => {
+            let (near, far) = (
+                radius_quantile(inner, dim, 0.005),
+                radius_quantile(inner, dim, 0.995),
+            );
+            let set = LatentSet::Shell {
+                inner: LATENT_SIZE * near / far,
+                outer: LATENT_SIZE,
+                smooth: None,
+            };
+            (set, LATENT_SIZE / far)
+        }
+        LatentKind::Box => {
+            let largest = |row: &[f32]| row.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+            let mut extents: Vec<f32> = inner.chunks_exact(dim).map(largest).collect();
+            extents.sort_by(f32::total_cmp);
+            let extent = extents[((extents.len() - 1) as f64 * 0.999) as usize];
+            (
+                LatentSet::Box {
+                    half: LATENT_SIZE,
+                    smooth: None,
+                },
+                LATENT_SIZE / extent,
+            )
+        }
+    }
+}
+
+/// Default weights with a faint last layer, and the skip set to a multiple of the identity.
+fn start(spec: MlpSpec, skip: f32, rng: &mut ChaCha8Rng) -> Result<Mlp, SpecError> {
+    let last = spec.layer_count() - 1;
+    let mut network = Mlp::new(spec, rng)?;
+    network.weights_mut(last).iter_mut().for_each(|w| *w *= 0.1);
+    network.bias_mut(last).fill(0.0);
+    let dim = network.spec().outputs;
+    if let Some(weights) = network.skip_mut() {
+        for (index, weight) in weights.iter_mut().enumerate() {
+            *weight = if index / dim == index % dim {
+                skip
+            } else {
+                0.0
+            };
+        }
+    }
+    Ok(network)
+}

@@ -1,0 +1,298 @@
+//! Measures a trained atlas on fresh points: what the choice between candidates goes by.
+
+use std::collections::HashSet;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::atlas::Atlas;
+use crate::data::Pool;
+use crate::data::tree::squared_distance;
+use crate::nn::Tape;
+use crate::sample;
+
+/// Rows evaluated at once.
+const BATCH: usize = 1024;
+
+/// How good a candidate is. Distances are in working units.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Quality {
+    /// Share of feasible decodes of uniform latent points, by chart.
+    pub inside: Vec<f64>,
+    /// The same for the latent sets' surfaces.
+    pub surface: Vec<f64>,
+    /// Share of feasible outputs for inputs from the bounds.
+    pub raw: f64,
+    /// Share of the feasible cells that some decode reaches; up to three dimensions.
+    pub coverage: Option<f64>,
+    /// Mean distance by which feasible inputs are moved.
+    pub moved: f64,
+    /// Mean distance of infeasible inputs to their outputs, beyond that to the nearest boundary point
+    /// known; up to three dimensions.
+    pub excess: Option<f64>,
+}
+
+impl Quality {
+    /// The smallest share of feasible decodes over charts, inside and on the surface.
+    pub fn worst_decode(&self) -> f64 {
+        self.inside
+            .iter()
+            .chain(&self.surface)
+            .copied()
+            .fold(1.0, f64::min)
+    }
+}
+
+impl Atlas {
+    /// Projects rows of y at the given states of the pool; writes the outputs in working units.
+    pub fn project(&self, pool: &Pool, y: &[f32], states: &[u32], out: &mut Vec<f32>) {
+        let dim = pool.dim();
+        let mut chosen = vec![0; states.len()];
+        let mut tape = Tape::new();
+        if let Some(gate) = &self.gate {
+            let mut input = Vec::new();
+            for (row, state) in y.chunks_exact(dim).zip(states) {
+                input.extend_from_slice(row);
+                input.extend_from_slice(pool.state_inner(*state));
+            }
+            let logits = gate.forward(&input, states.len(), &mut tape);
+            for (choice, logits) in chosen
+                .iter_mut()
+                .zip(logits.chunks_exact(self.charts.len()))
+            {
+                *choice = argmax(logits);
+            }
+        }
+        out.clear();
+        out.resize(y.len(), 0.0);
+        for (index, chart) in self.charts.iter().enumerate() {
+            let rows: Vec<usize> = (0..states.len())
+                .filter(|row| chosen[*row] == index)
+                .collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let mut input = Vec::new();
+            for row in &rows {
+                let point = &y[row * dim..][..dim];
+                input.extend(
+                    point
+                        .iter()
+                        .zip(&chart.centre)
+                        .map(|(v, c)| (v - c) / chart.scale),
+                );
+                input.extend_from_slice(pool.state_inner(states[*row]));
+            }
+            let mut latents = chart
+                .encoder
+                .forward(&input, rows.len(), &mut tape)
+                .to_vec();
+            latents.chunks_exact_mut(dim).for_each(|latent| {
+                chart.latent.clamp(latent);
+            });
+            let at: Vec<u32> = rows.iter().map(|row| states[*row]).collect();
+            let mut decoded = Vec::new();
+            self.decode(pool, index, &latents, &at, &mut tape, &mut decoded);
+            for (row, point) in rows.iter().zip(decoded.chunks_exact(dim)) {
+                out[row * dim..][..dim].copy_from_slice(point);
+            }
+        }
+    }
+
+    /// Decodes latent points of one chart into working units.
+    pub fn decode(
+        &self,
+        pool: &Pool,
+        chart: usize,
+        latents: &[f32],
+        states: &[u32],
+        tape: &mut Tape,
+        out: &mut Vec<f32>,
+    ) {
+        let dim = pool.dim();
+        let chart = &self.charts[chart];
+        let mut input = Vec::new();
+        for (latent, state) in latents.chunks_exact(dim).zip(states) {
+            input.extend_from_slice(latent);
+            input.extend_from_slice(pool.state_inner(*state));
+        }
+        out.clear();
+        for point in chart
+            .decoder
+            .forward(&input, states.len(), tape)
+            .chunks_exact(dim)
+        {
+            out.extend(
+                point
+                    .iter()
+                    .zip(&chart.centre)
+                    .map(|(v, c)| v * chart.scale + c),
+            );
+        }
+    }
+
+    /// Measures on `samples` fresh inputs, and as many latent points inside and on the surface of
+    /// every chart.
+    pub fn measure(&self, pool: &Pool, samples: usize, seed: u64) -> Quality {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut quality = Quality::default();
+        let mut cells = Cells::new(pool);
+        for chart in 0..self.charts.len() {
+            quality
+                .inside
+                .push(self.measure_decodes(pool, chart, false, samples, &mut cells, &mut rng));
+            quality
+                .surface
+                .push(self.measure_decodes(pool, chart, true, samples, &mut cells, &mut rng));
+        }
+        self.measure_inputs(pool, samples, &mut quality, &mut rng);
+        quality.coverage = cells.coverage(pool, &mut rng);
+        quality
+    }
+
+    fn measure_decodes(
+        &self,
+        pool: &Pool,
+        chart: usize,
+        surface: bool,
+        samples: usize,
+        cells: &mut Cells,
+        rng: &mut ChaCha8Rng,
+    ) -> f64 {
+        let dim = pool.dim();
+        let (mut tape, mut decoded) = (Tape::new(), Vec::new());
+        let mut feasible = 0;
+        for start in (0..samples).step_by(BATCH) {
+            let count = BATCH.min(samples - start);
+            let mut latents = vec![0.0; count * dim];
+            for latent in latents.chunks_exact_mut(dim) {
+                if surface {
+                    sample::surface(&self.charts[chart].latent, latent, rng);
+                } else {
+                    sample::inside(&self.charts[chart].latent, latent, rng);
+                }
+            }
+            let states: Vec<u32> = (0..count)
+                .map(|_| rng.random_range(0..pool.states.len() as u32))
+                .collect();
+            self.decode(pool, chart, &latents, &states, &mut tape, &mut decoded);
+            for (point, state) in decoded.chunks_exact(dim).zip(&states) {
+                feasible += usize::from(pool.contains(point, *state));
+                cells.visit(point);
+            }
+        }
+        feasible as f64 / samples as f64
+    }
+
+    fn measure_inputs(
+        &self,
+        pool: &Pool,
+        samples: usize,
+        quality: &mut Quality,
+        rng: &mut ChaCha8Rng,
+    ) {
+        let dim = pool.dim();
+        let (mut passed, mut kept, mut moved, mut excess) = (0, 0, 0.0, 0.0);
+        let mut out = Vec::new();
+        for start in (0..samples).step_by(BATCH) {
+            let count = BATCH.min(samples - start);
+            let mut y = Vec::new();
+            for _ in 0..count {
+                let raw: Vec<f64> = pool
+                    .oracle
+                    .bounds()
+                    .iter()
+                    .map(|(low, high)| low + (high - low) * rng.random::<f64>())
+                    .collect();
+                pool.oracle.units().push(&raw, &mut y);
+            }
+            let states: Vec<u32> = (0..count)
+                .map(|_| rng.random_range(0..pool.states.len() as u32))
+                .collect();
+            self.project(pool, &y, &states, &mut out);
+            for row in 0..count {
+                let (input, output) = (&y[row * dim..][..dim], &out[row * dim..][..dim]);
+                passed += usize::from(pool.contains(output, states[row]));
+                let distance = f64::from(squared_distance(input, output).sqrt());
+                if pool.contains(input, states[row]) {
+                    kept += 1;
+                    moved += distance;
+                } else if let Some(boundary) = pool.boundaries.get(states[row] as usize) {
+                    let nearest = boundary.nearest(input).map_or(0.0, |index| {
+                        f64::from(squared_distance(input, boundary.point(index)).sqrt())
+                    });
+                    excess += distance - nearest;
+                }
+            }
+        }
+        quality.raw = passed as f64 / samples as f64;
+        quality.moved = moved / f64::from(kept.max(1));
+        let outside = samples as f64 - f64::from(kept);
+        quality.excess = (!pool.boundaries.is_empty()).then(|| excess / outside.max(1.0));
+    }
+}
+
+fn argmax(values: &[f32]) -> usize {
+    let mut best = 0;
+    for (index, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = index;
+        }
+    }
+    best
+}
+
+/// A grid in working units of the cells that decodes have reached.
+struct Cells {
+    visited: HashSet<Vec<i32>>,
+    side: f32,
+    use_grid: bool,
+}
+
+impl Cells {
+    fn new(pool: &Pool) -> Self {
+        // In three dimensions the cells are coarser, or nearly all of them would need more decodes.
+        let side = if pool.dim() < 3 { 0.1 } else { 0.25 };
+        let use_grid = pool.dim() <= 3 && pool.parameter_dim() == 0;
+        Self {
+            visited: HashSet::new(),
+            side,
+            use_grid,
+        }
+    }
+
+    fn key(&self, point: &[f32]) -> Vec<i32> {
+        point
+            .iter()
+            .map(|v| (v / self.side).floor() as i32)
+            .collect()
+    }
+
+    fn visit(&mut self, point: &[f32]) {
+        if self.use_grid {
+            let key = self.key(point);
+            self.visited.insert(key);
+        }
+    }
+
+    /// The share of cells with a feasible middle that were visited, over cells that feasible rows of
+    /// the pool point to.
+    fn coverage(&self, pool: &Pool, _rng: &mut ChaCha8Rng) -> Option<f64> {
+        if !self.use_grid {
+            return None;
+        }
+        let mut feasible = HashSet::new();
+        for row in pool.feasible.y.chunks_exact(pool.dim()) {
+            let key = self.key(row);
+            let middle: Vec<f32> = key.iter().map(|k| (*k as f32 + 0.5) * self.side).collect();
+            if pool.contains(&middle, 0) {
+                feasible.insert(key);
+            }
+        }
+        let reached = feasible
+            .iter()
+            .filter(|key| self.visited.contains(*key))
+            .count();
+        Some(reached as f64 / feasible.len().max(1) as f64)
+    }
+}
