@@ -1,0 +1,143 @@
+//! Model files as bytes: safetensors, with one metadata entry.
+//!
+//! The entry `"fabproj"` holds a JSON object, the [`Header`]: sizes, activations and latent sets.
+//! All arrays are tensors, so that every bit survives. Other fields of the JSON object are left to
+//! the program that wrote them (see [`read_with`] and [`write_with`]).
+//!
+//! Bytes are not trusted. Before anything is allocated in proportion to a number in the file, that
+//! number is checked against [`MAX_BYTES`], [`MAX_HEADER_BYTES`], [`MAX_TENSORS`] and the limits of
+//! [`validate`](crate::validate); no input makes the reader panic.
+
+mod header;
+mod read;
+mod write;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::model::Model;
+use crate::validate::ModelError;
+
+pub use header::{ChartHeader, Header, NetworkHeader};
+pub use read::{Nothing, read_with};
+pub use write::{WriteError, write_with};
+
+/// The version of the format that this library writes, and the newest that it reads.
+pub const VERSION: u32 = 1;
+/// The largest model file.
+pub const MAX_BYTES: usize = 256 << 20;
+/// The largest safetensors header, which holds the metadata.
+pub const MAX_HEADER_BYTES: usize = 4 << 20;
+/// The most tensors of a file.
+pub const MAX_TENSORS: usize = 16_384;
+/// The key of the metadata entry.
+pub const METADATA_KEY: &str = "fabproj";
+
+/// Why bytes are not a model. Texts of the JSON and safetensors readers are kept as they are.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// More bytes than any model has.
+    #[error("{found} bytes; the limit is {limit}")]
+    TooLarge {
+        /// Length of the input.
+        found: usize,
+        /// [`MAX_BYTES`]
+        limit: usize,
+    },
+    /// The bytes end before the header does, or there are none.
+    #[error("{found} bytes, where the header alone needs {needed}: empty or truncated")]
+    Truncated {
+        /// Length of the input.
+        found: usize,
+        /// Length up to the header's end.
+        needed: u64,
+    },
+    /// A header longer than any model's.
+    #[error("a header of {found} bytes; the limit is {limit}")]
+    HeaderTooLarge {
+        /// Length that the first eight bytes state.
+        found: u64,
+        /// [`MAX_HEADER_BYTES`]
+        limit: usize,
+    },
+    /// Not the safetensors format, or damaged.
+    #[error("not a whole safetensors file: {reason}")]
+    Container {
+        /// What the reader says.
+        reason: String,
+    },
+    /// More tensors than any model has.
+    #[error("{found} tensors; the limit is {limit}")]
+    TooManyTensors {
+        /// Number of tensors.
+        found: usize,
+        /// [`MAX_TENSORS`]
+        limit: usize,
+    },
+    /// safetensors, but without fabproj's metadata.
+    #[error("a safetensors file without the metadata entry `fabproj`")]
+    NoMetadata,
+    /// The metadata is not what fabproj writes.
+    #[error("the metadata entry `fabproj` is damaged: {reason}")]
+    Metadata {
+        /// What the JSON reader says.
+        reason: String,
+    },
+    /// Written by a later version of fabproj.
+    #[error("format version {found}; this version of fabproj reads up to {newest}")]
+    Version {
+        /// Version of the file.
+        found: u32,
+        /// [`VERSION`]
+        newest: u32,
+    },
+    /// A tensor that the header announces is missing.
+    #[error("the tensor `{name}` is missing")]
+    MissingTensor {
+        /// Its name.
+        name: String,
+    },
+    /// A tensor of another element type.
+    #[error("the tensor `{name}` has elements of type {found}, not {expected}")]
+    ElementType {
+        /// Its name.
+        name: String,
+        /// The type it must have.
+        expected: &'static str,
+        /// The type it has.
+        found: String,
+    },
+    /// A tensor of another shape.
+    #[error("the tensor `{name}` has shape {found:?}; the header says {expected:?}")]
+    Shape {
+        /// Its name.
+        name: String,
+        /// The shape it must have.
+        expected: Vec<usize>,
+        /// The shape it has.
+        found: Vec<usize>,
+    },
+    /// A model that is well written but cannot run.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+impl Model {
+    /// Reads and [validates](Self::validate) a model.
+    ///
+    /// # Errors
+    /// [`FormatError`]; no bytes make this panic.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        read_with::<Nothing>(bytes).map(|(model, _)| model)
+    }
+
+    /// The bytes of a model file that holds the model and nothing else. The same model gives the same
+    /// bytes.
+    ///
+    /// # Errors
+    /// [`WriteError`] for a model that does not [validate](Self::validate).
+    pub fn to_bytes(&self) -> Result<Vec<u8>, WriteError> {
+        write_with(self, &Nothing {})
+    }
+}

@@ -1,0 +1,251 @@
+//! Reading bytes that may be hostile.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{ChartHeader, FormatError, Header, NetworkHeader};
+use super::{MAX_BYTES, MAX_HEADER_BYTES, MAX_TENSORS, METADATA_KEY, VERSION};
+use crate::model::{Anchor, Chart, Frame, Layer, Model, Network};
+
+/// For [`read_with`] and [`write_with`](super::write_with) when there is nothing beside the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nothing {}
+
+/// The part of the metadata that every version has.
+#[derive(Deserialize)]
+struct Versioned {
+    format: u32,
+}
+
+/// Reads a model, and whatever else `R` finds among the other fields of the metadata's JSON object.
+///
+/// # Errors
+/// [`FormatError`]; no bytes make this panic.
+pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Model, R), FormatError> {
+    check_sizes(bytes)?;
+    let container = |error: safetensors::SafeTensorError| FormatError::Container {
+        reason: error.to_string(),
+    };
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(container)?;
+    let text = metadata
+        .metadata()
+        .as_ref()
+        .and_then(|entries| entries.get(METADATA_KEY));
+    let text = text.ok_or(FormatError::NoMetadata)?;
+    let (header, record) = parse::<R>(text)?;
+    let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
+    if tensors.len() > MAX_TENSORS {
+        return Err(FormatError::TooManyTensors {
+            found: tensors.len(),
+            limit: MAX_TENSORS,
+        });
+    }
+    let model = Tensors { tensors }.model(&header)?;
+    model.validate()?;
+    Ok((model, record))
+}
+
+fn check_sizes(bytes: &[u8]) -> Result<(), FormatError> {
+    let found = bytes.len();
+    if found > MAX_BYTES {
+        return Err(FormatError::TooLarge {
+            found,
+            limit: MAX_BYTES,
+        });
+    }
+    let Some(length) = bytes.first_chunk::<8>() else {
+        return Err(FormatError::Truncated { found, needed: 8 });
+    };
+    let length = u64::from_le_bytes(*length);
+    if length > MAX_HEADER_BYTES as u64 {
+        return Err(FormatError::HeaderTooLarge {
+            found: length,
+            limit: MAX_HEADER_BYTES,
+        });
+    }
+    if length + 8 > found as u64 {
+        return Err(FormatError::Truncated {
+            found,
+            needed: length + 8,
+        });
+    }
+    Ok(())
+}
+
+fn parse<R: DeserializeOwned>(text: &str) -> Result<(Header, R), FormatError> {
+    let damaged = |error: serde_json::Error| FormatError::Metadata {
+        reason: error.to_string(),
+    };
+    let Versioned { format: found } = serde_json::from_str(text).map_err(damaged)?;
+    if found == 0 || found > VERSION {
+        return Err(FormatError::Version {
+            found,
+            newest: VERSION,
+        });
+    }
+    let header: Header = serde_json::from_str(text).map_err(damaged)?;
+    header.check_limits()?;
+    let record = serde_json::from_str(text).map_err(damaged)?;
+    Ok((header, record))
+}
+
+/// Tensors by name. Shapes are compared with the header before anything is copied.
+struct Tensors<'data> {
+    tensors: SafeTensors<'data>,
+}
+
+impl Tensors<'_> {
+    fn model(&self, header: &Header) -> Result<Model, FormatError> {
+        let charts = header.charts.iter().enumerate();
+        Ok(Model {
+            dim: header.dim,
+            parameter_dim: header.parameter_dim,
+            frame: self.frame("frame", header.dim)?,
+            parameter_frame: self.frame("parameter_frame", header.parameter_dim)?,
+            gate: self.optional_network("gate", header.gate.as_ref())?,
+            charts: charts
+                .map(|(index, chart)| self.chart(&format!("charts.{index}"), chart, header.dim))
+                .collect::<Result<_, _>>()?,
+            discriminator: self.optional_network("discriminator", header.discriminator.as_ref())?,
+            anchors: self.anchors(header)?,
+        })
+    }
+
+    fn chart(&self, name: &str, header: &ChartHeader, dim: usize) -> Result<Chart, FormatError> {
+        let decoders = header.decoders.iter().enumerate();
+        Ok(Chart {
+            frame: self.frame(&format!("{name}.frame"), dim)?,
+            encoder: self.network(&format!("{name}.encoder"), &header.encoder)?,
+            latent: header.latent,
+            decoders: decoders
+                .map(|(index, decoder)| self.network(&format!("{name}.decoders.{index}"), decoder))
+                .collect::<Result<_, _>>()?,
+            decoder_gate: self.optional_network(
+                &format!("{name}.decoder_gate"),
+                header.decoder_gate.as_ref(),
+            )?,
+            blend: header.blend,
+        })
+    }
+
+    fn frame(&self, name: &str, dim: usize) -> Result<Frame, FormatError> {
+        Ok(Frame {
+            centre: self.floats(&format!("{name}.centre"), &[dim])?,
+            scale: self.floats(&format!("{name}.scale"), &[dim])?,
+        })
+    }
+
+    fn optional_network(
+        &self,
+        name: &str,
+        header: Option<&NetworkHeader>,
+    ) -> Result<Option<Network>, FormatError> {
+        header.map(|header| self.network(name, header)).transpose()
+    }
+
+    fn network(&self, name: &str, header: &NetworkHeader) -> Result<Network, FormatError> {
+        let pairs = header.widths.windows(2).enumerate();
+        let layers = pairs.map(|(index, pair)| {
+            let (inputs, outputs) = (pair[0], pair[1]);
+            let layer = format!("{name}.layers.{index}");
+            Ok(Layer {
+                inputs,
+                outputs,
+                weights: self.floats(&format!("{layer}.weight"), &[outputs, inputs])?,
+                bias: self.floats(&format!("{layer}.bias"), &[outputs])?,
+            })
+        });
+        let layers = layers.collect::<Result<Vec<_>, FormatError>>()?;
+        let outputs = header.widths.last().copied().unwrap_or(0);
+        let skip = (header.skip_inputs > 0).then(|| {
+            self.floats(
+                &format!("{name}.skip.weight"),
+                &[outputs, header.skip_inputs],
+            )
+        });
+        Ok(Network {
+            layers,
+            hidden: header.hidden,
+            output: header.output,
+            skip: skip.transpose()?,
+        })
+    }
+
+    fn anchors(&self, header: &Header) -> Result<Vec<Anchor>, FormatError> {
+        let count = header.anchors;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let latent_dims: Vec<_> = header.charts.iter().map(ChartHeader::latent_dim).collect();
+        let widest = latent_dims.iter().copied().max().unwrap_or(0);
+        let (dim, parameter_dim) = (header.dim, header.parameter_dim);
+        let charts = self.integers("anchors.chart", &[count])?;
+        let latents = self.floats("anchors.latent", &[count, widest])?;
+        let points = self.floats("anchors.point", &[count, dim])?;
+        let parameters = self.floats("anchors.parameters", &[count, parameter_dim])?;
+        let anchors = charts.into_iter().enumerate().map(|(index, chart)| {
+            let chart = chart as usize;
+            // An unknown chart is reported by validation; its latent is then of no matter.
+            let latent_dim = latent_dims.get(chart).copied().unwrap_or(0);
+            Anchor {
+                chart,
+                latent: latents[index * widest..][..latent_dim].to_vec(),
+                parameters: parameters[index * parameter_dim..][..parameter_dim].to_vec(),
+                point: points[index * dim..][..dim].to_vec(),
+            }
+        });
+        Ok(anchors.collect())
+    }
+
+    fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, FormatError> {
+        self.elements(name, shape, Dtype::F32, "F32", f32::from_le_bytes)
+    }
+
+    fn integers(&self, name: &str, shape: &[usize]) -> Result<Vec<u32>, FormatError> {
+        self.elements(name, shape, Dtype::U32, "U32", u32::from_le_bytes)
+    }
+
+    fn elements<T>(
+        &self,
+        name: &str,
+        shape: &[usize],
+        element: Dtype,
+        expected: &'static str,
+        convert: impl Fn([u8; 4]) -> T,
+    ) -> Result<Vec<T>, FormatError> {
+        // Nothing is stored for arrays without elements.
+        if shape.contains(&0) {
+            return Ok(Vec::new());
+        }
+        let tensor: TensorView<'_> =
+            self.tensors
+                .tensor(name)
+                .map_err(|_| FormatError::MissingTensor {
+                    name: String::from(name),
+                })?;
+        if tensor.dtype() != element {
+            let found = tensor.dtype().to_string();
+            return Err(FormatError::ElementType {
+                name: name.into(),
+                expected,
+                found,
+            });
+        }
+        if tensor.shape() != shape {
+            let (expected, found) = (shape.to_vec(), tensor.shape().to_vec());
+            return Err(FormatError::Shape {
+                name: name.into(),
+                expected,
+                found,
+            });
+        }
+        let (chunks, _) = tensor.data().as_chunks::<4>();
+        Ok(chunks.iter().copied().map(convert).collect())
+    }
+}

@@ -1,0 +1,95 @@
+//! The memory that a guard's calls work in.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::Membership;
+use super::find::SEARCH_ROWS;
+use crate::projector::{Projector, all_finite};
+use crate::workspace::{BLOCK, Workspace};
+
+/// Memory for the calls of one [`Guard`](super::Guard), from [`Guard::workspace`](super::Guard::workspace).
+#[derive(Clone, Debug)]
+pub struct GuardWorkspace {
+    pub(super) inner: Workspace,
+    pub(super) wide: Wide,
+    /// Rows of a block that need a projection.
+    pub(super) pending: Vec<usize>,
+    pub(super) segment: Segment,
+    /// A decode under test.
+    pub(super) candidate: Vec<f32>,
+    /// Distance of each anchor in x, then in y.
+    pub(super) distances: Vec<(f32, f32)>,
+    pub(super) search: Search,
+}
+
+/// The f64 arguments of a membership test.
+#[derive(Clone, Debug)]
+pub(super) struct Wide {
+    y: Vec<f64>,
+    x: Vec<f64>,
+}
+
+/// Ends and middle of a latent segment.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    pub anchor: Vec<f32>,
+    pub target: Vec<f32>,
+    pub middle: Vec<f32>,
+}
+
+/// Rows of a search for a feasible decode.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    pub latents: Vec<f32>,
+    pub parameters: Vec<f32>,
+    pub decodes: Vec<f32>,
+}
+
+impl GuardWorkspace {
+    pub(super) fn new(projector: &Projector) -> Self {
+        let charts = 0..projector.charts();
+        let latent = charts
+            .filter_map(|chart| projector.latent_dim(chart))
+            .max()
+            .unwrap_or(0);
+        let (dim, parameter_dim) = (projector.dim(), projector.parameter_dim());
+        Self {
+            inner: projector.workspace(),
+            wide: Wide {
+                y: vec![0.0; dim],
+                x: vec![0.0; parameter_dim],
+            },
+            pending: Vec::with_capacity(BLOCK),
+            segment: Segment {
+                anchor: vec![0.0; latent],
+                target: vec![0.0; latent],
+                middle: vec![0.0; latent],
+            },
+            candidate: vec![0.0; dim],
+            distances: vec![(0.0, 0.0); projector.anchors().len()],
+            search: Search {
+                latents: vec![0.0; SEARCH_ROWS * latent],
+                parameters: vec![0.0; SEARCH_ROWS * parameter_dim],
+                decodes: vec![0.0; SEARCH_ROWS * dim],
+            },
+        }
+    }
+}
+
+impl Wide {
+    pub(super) fn test(&mut self, membership: &impl Membership, y: &[f32], x: &[f32]) -> bool {
+        if !all_finite(y) {
+            return false;
+        }
+        widen(y, &mut self.y);
+        widen(x, &mut self.x);
+        membership.contains(&self.y, &self.x)
+    }
+}
+
+fn widen(narrow: &[f32], wide: &mut [f64]) {
+    for (wide, narrow) in wide.iter_mut().zip(narrow) {
+        *wide = f64::from(*narrow);
+    }
+}

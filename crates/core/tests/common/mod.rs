@@ -1,0 +1,231 @@
+//! Models of every shape for the tests, and the projection's definition in f64.
+#![allow(dead_code, reason = "each test binary uses a part of this")]
+
+pub mod reference;
+
+use fabproj_core::{
+    Activation, Anchor, Blend, Chart, Frame, LatentSet, Layer, Model, Network, Projector,
+};
+use proptest::prelude::*;
+
+/// SplitMix64: enough to fill weights with, the same everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [-1, 1).
+    pub fn signed(&mut self) -> f32 {
+        (self.bits() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    }
+
+    pub fn floats(&mut self, count: usize, bound: f32) -> Vec<f32> {
+        (0..count).map(|_| bound * self.signed()).collect()
+    }
+
+    pub fn network(&mut self, widths: &[usize], shape: &Shape, output: Activation) -> Network {
+        let layers = widths.windows(2).map(|pair| {
+            let bound = 1.5 / (pair[0] as f32).sqrt();
+            Layer {
+                inputs: pair[0],
+                outputs: pair[1],
+                weights: self.floats(pair[0] * pair[1], bound),
+                bias: self.floats(pair[1], 0.3),
+            }
+        });
+        let layers = layers.collect();
+        let outputs = widths[widths.len() - 1];
+        let skip = shape
+            .skip
+            .then(|| self.floats(outputs * widths[0].min(2), 0.8));
+        Network {
+            layers,
+            hidden: shape.hidden,
+            output,
+            skip,
+        }
+    }
+
+    pub fn frame(&mut self, dim: usize) -> Frame {
+        Frame {
+            centre: self.floats(dim, 2.0),
+            scale: (0..dim).map(|_| 1.0 + 0.5 * self.signed()).collect(),
+        }
+    }
+}
+
+/// What kind of model.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub dim: usize,
+    pub parameter_dim: usize,
+    pub latent_dim: usize,
+    pub charts: usize,
+    pub decoders: usize,
+    pub anchors: usize,
+    pub hidden: Activation,
+    pub skip: bool,
+    pub blend: Blend,
+    pub latent: LatentSet,
+}
+
+impl Shape {
+    /// Two dimensions, one chart, one decoder, a ball.
+    pub fn plain() -> Self {
+        Self {
+            dim: 2,
+            parameter_dim: 0,
+            latent_dim: 2,
+            charts: 1,
+            decoders: 1,
+            anchors: 0,
+            hidden: Activation::Relu,
+            skip: false,
+            blend: Blend::Soft,
+            latent: LatentSet::Ball {
+                radius: 0.5,
+                smooth: None,
+            },
+        }
+    }
+
+    /// A model of this shape with random weights; every chart has other widths.
+    pub fn model(&self, seed: u64) -> Model {
+        let mut random = Random(seed);
+        let joined = self.dim + self.parameter_dim;
+        let charts: Vec<_> = (0..self.charts)
+            .map(|index| self.chart(index, &mut random))
+            .collect();
+        let gate = [joined, 12, self.charts];
+        let identity = Activation::Identity;
+        Model {
+            dim: self.dim,
+            parameter_dim: self.parameter_dim,
+            frame: random.frame(self.dim),
+            parameter_frame: random.frame(self.parameter_dim),
+            gate: (self.charts > 1).then(|| random.network(&gate, self, identity)),
+            discriminator: Some(random.network(&[joined, 9, 1], self, identity)),
+            anchors: (0..self.anchors)
+                .map(|index| {
+                    let chart = index % self.charts;
+                    let mut latent = vec![0.0; charts[chart].encoder.outputs()];
+                    charts[chart].latent.spread(index as u32, &mut latent);
+                    Anchor {
+                        chart,
+                        latent,
+                        parameters: random.floats(self.parameter_dim, 1.0),
+                        point: random.floats(self.dim, 1.0),
+                    }
+                })
+                .collect(),
+            charts,
+        }
+    }
+
+    fn chart(&self, index: usize, random: &mut Random) -> Chart {
+        let width = 11 + 6 * index;
+        let latent_dim = self.latent_dim + index % 2;
+        let encoder = [self.dim + self.parameter_dim, width, 20, latent_dim];
+        let decoder = [latent_dim + self.parameter_dim, 17, width, self.dim];
+        let gate = [latent_dim + self.parameter_dim, 8, self.decoders];
+        let identity = Activation::Identity;
+        Chart {
+            frame: random.frame(self.dim),
+            encoder: random.network(&encoder, self, Activation::Tanh),
+            latent: self.latent,
+            decoders: (0..self.decoders)
+                .map(|_| random.network(&decoder, self, identity))
+                .collect(),
+            decoder_gate: (self.decoders > 1).then(|| random.network(&gate, self, identity)),
+            blend: self.blend,
+        }
+    }
+}
+
+pub fn latent_sets() -> Vec<LatentSet> {
+    vec![
+        LatentSet::Ball {
+            radius: 0.5,
+            smooth: None,
+        },
+        LatentSet::Ball {
+            radius: 0.5,
+            smooth: Some(20.0),
+        },
+        LatentSet::Shell {
+            inner: 0.25,
+            outer: 0.5,
+            smooth: None,
+        },
+        LatentSet::Shell {
+            inner: 0.25,
+            outer: 0.5,
+            smooth: Some(20.0),
+        },
+        LatentSet::Box {
+            half: 0.5,
+            smooth: None,
+        },
+        LatentSet::Box {
+            half: 0.5,
+            smooth: Some(20.0),
+        },
+        LatentSet::Simplex { sharpness: 2.0 },
+    ]
+}
+
+/// Any kind of model.
+pub fn shapes() -> impl Strategy<Value = Shape> {
+    let sizes = (
+        1_usize..4,
+        0_usize..3,
+        2_usize..4,
+        1_usize..4,
+        1_usize..4,
+        0_usize..4,
+    );
+    let hidden = vec![Activation::Relu, Activation::Tanh, Activation::Silu];
+    let kinds = (
+        prop::sample::select(hidden),
+        any::<bool>(),
+        prop::sample::select(vec![Blend::Soft, Blend::Hard]),
+        prop::sample::select(latent_sets()),
+    );
+    (sizes, kinds).prop_map(|(sizes, (hidden, skip, blend, latent))| {
+        let (dim, parameter_dim, latent_dim, charts, decoders, anchors) = sizes;
+        Shape {
+            dim,
+            parameter_dim,
+            latent_dim,
+            charts,
+            decoders,
+            anchors,
+            hidden,
+            skip,
+            blend,
+            latent,
+        }
+    })
+}
+
+/// The paper's networks: four hidden layers of 64.
+pub fn paper_size() -> Model {
+    let mut random = Random(1);
+    let mut model = Shape::plain().model(1);
+    let widths = [2, 64, 64, 64, 64, 2];
+    let shape = Shape::plain();
+    model.charts[0].encoder = random.network(&widths, &shape, Activation::Tanh);
+    model.charts[0].decoders = vec![random.network(&widths, &shape, Activation::Identity)];
+    model.discriminator = None;
+    model
+}
+
+pub fn projector(model: &Model) -> Projector {
+    Projector::new(model).expect("the fixture is a valid model")
+}
