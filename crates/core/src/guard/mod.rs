@@ -91,8 +91,8 @@ struct Verified {
 /// let status = guard.project(&[3.0, 4.0], &[], &mut out, &mut workspace)?;
 /// assert!(status.is_verified());
 /// assert!(unit_disc(&out.map(f64::from), &[]));
-/// assert_eq!(guard.project(&[0.6, 0.8], &[], &mut out, &mut workspace)?, Status::Kept);
-/// assert_eq!(out, [0.6, 0.8]);
+/// assert_eq!(guard.project(&[0.6, 0.7], &[], &mut out, &mut workspace)?, Status::Kept);
+/// assert_eq!(out, [0.6, 0.7]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
