@@ -170,7 +170,7 @@ impl Kernel {
         unsafe { self.run(PackTask(task)) }
     }
 
-    /// out[r][o] = activation(bias[o] + Σ_i x[r][i] · weights[o][i]) for `rows` rows of `x` and `out`
+    /// `out[r][o] = activation(bias[o] + Σ_i x[r][i] · weights[o][i])` for `rows` rows of `x` and `out`
     /// that are `x_stride` and `out_stride` apart. Where rows of `out` have room for whole blocks
     /// (`out_stride` at least the [`padded`] outputs), their lanes after the outputs become zero.
     ///
@@ -207,7 +207,7 @@ impl Kernel {
         );
     }
 
-    /// out[r][o] += Σ_i x[r][i] · weights[o][i]: as [`affine`](Self::affine) without bias and
+    /// `out[r][o] += Σ_i x[r][i] · weights[o][i]`: as [`affine`](Self::affine) without bias and
     /// activation, added to what is there.
     ///
     /// # Panics
@@ -226,7 +226,7 @@ impl Kernel {
         self.layer(layer, x, x_stride, rows, plain, out, out_stride);
     }
 
-    /// out[r][i] = slope[r][i] · Σ_o delta[r][o] · weights[o][i]: the gradient with respect to the
+    /// `out[r][i] = slope[r][i] · Σ_o delta[r][o] · weights[o][i]`: the gradient with respect to the
     /// sums of the layer before, from [transposed](Self::pack_transposed) weights. The values that
     /// tell the slope have the stride of `out`.
     ///
@@ -328,7 +328,7 @@ impl Kernel {
         unsafe { self.run(task) }
     }
 
-    /// out[m][n] += Σ_r a[r][m] · b[r][n]: the gradient of weights, for `shape` = (rows, m, n).
+    /// `out[m][n] += Σ_r a[r][m] · b[r][n]`: the gradient of weights, for `shape` = (rows, m, n).
     ///
     /// # Panics
     /// If a slice is too short for that; rows of `b` must have room for whole blocks of n.
@@ -379,7 +379,7 @@ impl Kernel {
         }
     }
 
-    /// sums[n] += Σ_r values[r · stride + n].
+    /// `sums[n] += Σ_r values[r · stride + n]`.
     ///
     /// # Panics
     /// If `values` is too short for that.
@@ -467,7 +467,7 @@ fn width(outputs: usize, stride: usize) -> usize {
     }
 }
 
-/// out[r][o] = activation(bias[o] + Σ_i x[r][i] · weights[i][o]), for weights `[inputs][padded outputs]`
+/// `out[r][o] = activation(bias[o] + Σ_i x[r][i] · weights[i][o])`, for weights `[inputs][padded outputs]`
 /// whatever the number of outputs.
 #[allow(clippy::too_many_arguments)]
 pub fn affine(
