@@ -11,6 +11,12 @@ pub(super) struct DisjointMoons;
 /// How far from its arc a tube reaches.
 const THICKNESS: f64 = 0.15;
 
+/// Squares of the radii between which a tube lies.
+const SQUARED_RADII: (f64, f64) = (
+    (1.0 - THICKNESS) * (1.0 - THICKNESS),
+    (1.0 + THICKNESS) * (1.0 + THICKNESS),
+);
+
 /// Centre, and the sign of the half plane in which the arc lies.
 const ARCS: [([f64; 2], f64); 2] = [([0.0, 0.0], 1.0), ([1.0, 0.5], -1.0)];
 
@@ -44,7 +50,16 @@ impl ConstraintSet for DisjointMoons {
 
     #[inline]
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
-        nearest_of_arcs(y).1 <= THICKNESS
+        ARCS.iter().any(|(centre, side)| {
+            let (x, height) = (y[0] - centre[0], (y[1] - centre[1]) * side);
+            let squared = x * x + height * height;
+            if height >= 0.0 {
+                squared >= SQUARED_RADII.0 && squared <= SQUARED_RADII.1
+            } else {
+                let past_end = x.abs() - 1.0;
+                past_end * past_end + height * height <= THICKNESS * THICKNESS
+            }
+        })
     }
 
     fn violation(&self, y: &[f64], _: &[f64], gradient: &mut [f64]) -> Option<f64> {
@@ -52,10 +67,10 @@ impl ConstraintSet for DisjointMoons {
         if !is_finite(y) {
             return Some(f64::INFINITY);
         }
-        let (point, distance) = nearest_of_arcs(y);
-        if distance <= THICKNESS {
+        if self.contains(y, &[]) {
             return Some(0.0);
         }
+        let (point, distance) = nearest_of_arcs(y);
         gradient[0] = (y[0] - point[0]) / distance;
         gradient[1] = (y[1] - point[1]) / distance;
         Some(positive(distance - THICKNESS))
@@ -65,14 +80,14 @@ impl ConstraintSet for DisjointMoons {
         if !is_finite(y) {
             return false;
         }
-        let (point, distance) = nearest_of_arcs(y);
-        if distance <= THICKNESS {
+        if self.contains(y, &[]) {
             nearest.copy_from_slice(y);
-        } else {
-            let length = THICKNESS * (1.0 - PULL);
-            nearest[0] = point[0] + (y[0] - point[0]) / distance * length;
-            nearest[1] = point[1] + (y[1] - point[1]) / distance * length;
+            return true;
         }
+        let (point, distance) = nearest_of_arcs(y);
+        let length = THICKNESS * (1.0 - PULL);
+        nearest[0] = point[0] + (y[0] - point[0]) / distance * length;
+        nearest[1] = point[1] + (y[1] - point[1]) / distance * length;
         true
     }
 

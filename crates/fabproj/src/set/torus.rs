@@ -31,7 +31,8 @@ impl ConstraintSet for Torus {
     }
 
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
-        from_ring(y).2 <= TUBE
+        let outward = (y[0] * y[0] + y[1] * y[1]).sqrt() - RING;
+        outward * outward + y[2] * y[2] <= TUBE * TUBE
     }
 
     fn violation(&self, y: &[f64], _: &[f64], gradient: &mut [f64]) -> Option<f64> {
@@ -39,10 +40,10 @@ impl ConstraintSet for Torus {
         if !is_finite(y) {
             return Some(f64::INFINITY);
         }
-        let (axial, offset, length) = from_ring(y);
-        if length <= TUBE {
+        if self.contains(y, &[]) {
             return Some(0.0);
         }
+        let (axial, offset, length) = from_ring(y);
         // On the axis every horizontal direction is as good: the gradient keeps its vertical part.
         if axial > 0.0 {
             let [cos, sin] = outward(y, axial);
@@ -57,11 +58,11 @@ impl ConstraintSet for Torus {
         if !is_finite(y) {
             return false;
         }
-        let (axial, offset, length) = from_ring(y);
-        if length <= TUBE {
+        if self.contains(y, &[]) {
             nearest.copy_from_slice(y);
             return true;
         }
+        let (axial, offset, length) = from_ring(y);
         let reach = TUBE * (1.0 - PULL);
         let new_axial = RING + offset[0] / length * reach;
         let [cos, sin] = outward(y, axial);

@@ -1,10 +1,12 @@
 //! Membership in a union of many equal discs: a grid that answers for most points at once.
 
+use super::neighbours::Neighbours;
+
 /// Side of a cell. With discs of radius 0.15 about one cell in twenty is cut by the boundary.
 const SIDE: f64 = 0.02;
 
-/// Allowance for rounding when a whole cell is judged.
-const SLACK: f64 = 1e-12;
+/// From the middle of a cell to its corner, and a little more for rounding.
+const REACH: f64 = SIDE * std::f64::consts::FRAC_1_SQRT_2 + 1e-12;
 
 const OUT: u32 = 0;
 const IN: u32 = 1;
@@ -23,33 +25,46 @@ pub(super) struct Discs {
 }
 
 impl Discs {
-    /// Sorts the discs into the cells that they cut.
-    pub(super) fn new(points: &[[f64; 2]], radius: f64) -> Self {
-        let lowest = |axis: usize| points.iter().map(|p| p[axis]).fold(f64::INFINITY, f64::min);
-        let highest = |axis: usize| {
-            points
-                .iter()
-                .map(|p| p[axis])
-                .fold(f64::NEG_INFINITY, f64::max)
-        };
-        let origin = [lowest(0) - radius - SIDE, lowest(1) - radius - SIDE];
-        let cells_along =
-            |axis: usize| ((highest(axis) + radius - origin[axis]) / SIDE) as usize + 2;
+    /// Judges every cell of a grid over all the discs.
+    pub(super) fn new(points: &Neighbours, radius: f64) -> Self {
+        let (low, high) = points.bounding_box();
+        let origin = low.map(|value| value - radius);
+        let cells_along = |axis: usize| ((high[axis] + radius - origin[axis]) / SIDE) as usize + 1;
         let (columns, rows) = (cells_along(0), cells_along(1));
         let mut discs = Self {
             squared_radius: radius * radius,
             origin,
             columns,
             rows,
-            cells: vec![OUT; columns * rows],
-            starts: Vec::new(),
+            cells: Vec::with_capacity(columns * rows),
+            starts: vec![0],
             centres: Vec::new(),
         };
-        for point in points {
-            discs.fill_covered(point, radius);
+        for row in 0..rows {
+            for column in 0..columns {
+                let middle = [
+                    origin[0] + (column as f64 + 0.5) * SIDE,
+                    origin[1] + (row as f64 + 0.5) * SIDE,
+                ];
+                let cell = discs.judge(points, middle, radius);
+                discs.cells.push(cell);
+            }
         }
-        discs.collect_mixed(points, radius);
         discs
+    }
+
+    /// Whether the cell around `middle` lies in one disc or in none; if neither is certain, the discs
+    /// that reach it are stored.
+    fn judge(&mut self, points: &Neighbours, middle: [f64; 2], radius: f64) -> u32 {
+        match points.nearest_within(middle, radius + REACH) {
+            None => OUT,
+            Some((_, distance)) if distance <= radius - REACH => IN,
+            Some(_) => {
+                points.within(middle, radius + REACH, &mut self.centres);
+                self.starts.push(self.centres.len() as u32);
+                self.starts.len() as u32
+            }
+        }
     }
 
     /// Whether the point is in one of the discs.
@@ -76,73 +91,5 @@ impl Discs {
             let (dx, dy) = (y[0] - centre[0], y[1] - centre[1]);
             dx * dx + dy * dy <= self.squared_radius
         })
-    }
-
-    /// Marks the cells that lie wholly in one disc.
-    fn fill_covered(&mut self, point: &[f64; 2], radius: f64) {
-        for row in self.rows_of(point, radius) {
-            if let Some((first, end)) = self.covered(point, radius, row) {
-                self.cells[row * self.columns + first..row * self.columns + end].fill(IN);
-            }
-        }
-    }
-
-    /// Gives every cell that is cut by discs, but wholly in none, the list of these discs.
-    fn collect_mixed(&mut self, points: &[[f64; 2]], radius: f64) {
-        let mut cuts: Vec<(u32, u32)> = Vec::new();
-        for (index, point) in points.iter().enumerate() {
-            for row in self.rows_of(point, radius) {
-                let (first, end) = self.touched(point, radius, row);
-                for cell in row * self.columns + first..row * self.columns + end {
-                    if self.cells[cell] != IN {
-                        cuts.push((cell as u32, index as u32));
-                    }
-                }
-            }
-        }
-        cuts.sort_unstable();
-        for (cell, index) in cuts {
-            if self.cells[cell as usize] == OUT {
-                self.cells[cell as usize] = 2 + self.starts.len() as u32;
-                self.starts.push(self.centres.len() as u32);
-            }
-            self.centres.push(points[index as usize]);
-        }
-        self.starts.push(self.centres.len() as u32);
-    }
-
-    /// The rows that a disc reaches.
-    fn rows_of(&self, point: &[f64; 2], radius: f64) -> std::ops::RangeInclusive<usize> {
-        let row = |y: f64| ((y - self.origin[1]) / SIDE) as usize;
-        row(point[1] - radius - SLACK)..=row(point[1] + radius + SLACK).min(self.rows - 1)
-    }
-
-    /// The columns of a row whose cells lie wholly in the disc, if there are any.
-    fn covered(&self, point: &[f64; 2], radius: f64, row: usize) -> Option<(usize, usize)> {
-        let low = self.origin[1] + row as f64 * SIDE - point[1];
-        let farthest = low.abs().max((low + SIDE).abs()) + SLACK;
-        let squared = radius * radius - farthest * farthest;
-        if squared <= 0.0 {
-            return None;
-        }
-        let half = squared.sqrt() - SLACK;
-        let first = ((point[0] - half - self.origin[0]) / SIDE).ceil() as usize;
-        let end = ((point[0] + half - self.origin[0]) / SIDE).floor() as usize;
-        (first < end).then_some((first, end))
-    }
-
-    /// The columns of a row whose cells the disc may reach.
-    fn touched(&self, point: &[f64; 2], radius: f64, row: usize) -> (usize, usize) {
-        let low = self.origin[1] + row as f64 * SIDE - point[1];
-        let nearest = if low > 0.0 {
-            low
-        } else {
-            (-low - SIDE).max(0.0)
-        };
-        let squared = radius * radius - nearest * nearest;
-        let half = squared.max(0.0).sqrt() + SLACK;
-        let first = ((point[0] - half - self.origin[0]) / SIDE) as usize;
-        let last = ((point[0] + half - self.origin[0]) / SIDE) as usize;
-        (first, (last + 1).min(self.columns))
     }
 }

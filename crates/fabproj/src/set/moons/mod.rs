@@ -38,11 +38,9 @@ impl TwoMoons {
         static INDEX: OnceLock<Index> = OnceLock::new();
         Self {
             index: INDEX.get_or_init(|| {
-                let cloud = cloud::two_moons(POINTS, SEED);
-                Index {
-                    discs: Discs::new(&cloud, RADIUS),
-                    neighbours: Neighbours::new(cloud),
-                }
+                let neighbours = Neighbours::new(cloud::two_moons(POINTS, SEED));
+                let discs = Discs::new(&neighbours, RADIUS);
+                Index { discs, neighbours }
             }),
         }
     }
