@@ -2,6 +2,7 @@
 
 pub mod boundary;
 pub mod oracle;
+pub mod paper;
 pub mod pieces;
 pub mod pool;
 pub mod restore;

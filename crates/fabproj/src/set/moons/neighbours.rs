@@ -1,4 +1,5 @@
-//! The nearest of many points of the plane, by a balanced tree of halves.
+//! The nearest of many points of the plane, by a balanced tree of halves, in f64: membership is
+//! decided by it.
 
 /// Points are searched one by one in pieces of at most this size.
 const LEAF: usize = 16;
