@@ -155,8 +155,8 @@ fn no_feasible_point_is_nearer_than_the_nearest() {
 /// A dense list of boundary points, for the sets whose boundary is easy to walk along.
 fn boundary(name: &str, x: &[f64]) -> Vec<[f64; 2]> {
     let circle = |centre: [f64; 2], radius: f64| {
-        (0..200_000).map(move |i| {
-            let angle = f64::from(i) * std::f64::consts::TAU / 200_000.0;
+        (0..50_000).map(move |i| {
+            let angle = f64::from(i) * std::f64::consts::TAU / 50_000.0;
             [
                 centre[0] + radius * angle.cos(),
                 centre[1] + radius * angle.sin(),
@@ -164,8 +164,8 @@ fn boundary(name: &str, x: &[f64]) -> Vec<[f64; 2]> {
         })
     };
     let star = || {
-        (0..200_000).map(|i| {
-            let angle = f64::from(i) * std::f64::consts::TAU / 200_000.0;
+        (0..50_000).map(|i| {
+            let angle = f64::from(i) * std::f64::consts::TAU / 50_000.0;
             let from_valley = (angle.to_degrees() + 36.0).rem_euclid(72.0) - 36.0;
             let radius = 1.0 + from_valley.abs() / 36.0;
             [radius * angle.cos(), radius * angle.sin()]
@@ -186,7 +186,7 @@ fn boundary(name: &str, x: &[f64]) -> Vec<[f64; 2]> {
 
 #[test]
 fn nearest_points_agree_with_a_dense_walk_along_the_boundary() {
-    check(40, |name, set, y, x| {
+    check(25, |name, set, y, x| {
         let walked = boundary(name, x)
             .into_iter()
             // Points of the walk are on the boundary only up to rounding: ask slightly inside.
@@ -205,7 +205,7 @@ fn nearest_points_agree_with_a_dense_walk_along_the_boundary() {
             // The walk may step over a corner, never past a nearer point.
             let excess = walked - found;
             assert!(
-                excess > -1e-7 && excess < 1e-4,
+                excess > -1e-7 && excess < 5e-4,
                 "{name} {y:?}: {found} {walked}"
             );
         }
@@ -262,6 +262,23 @@ fn the_horns_of_the_blob_meet_in_a_point() {
         assert!(
             (distance(&y, &nearest) - 1.0).abs() < 1e-7,
             "{across} {nearest:?}"
+        );
+    }
+}
+
+#[test]
+fn points_almost_on_the_axis_find_the_corner_of_the_bite() {
+    let obstacle = set::built_in("moving-obstacle").unwrap();
+    let x = [0.83, 0.64];
+    for across in [0.0, 1e-15, 1e-12, 3e-11, 1e-9] {
+        let y = [2.0 * x[0] - across, 2.0 * x[1] + across];
+        let mut nearest = [0.0; 2];
+        assert!(obstacle.nearest(&y, &x, &mut nearest));
+        assert!(obstacle.contains(&nearest, &x));
+        let (rim, bite) = (distance(&nearest, &[0.0; 2]), distance(&nearest, &x));
+        assert!(
+            (rim - 1.5).abs() < 1e-8 && (bite - 0.6).abs() < 1e-8,
+            "{across}: {rim} {bite}"
         );
     }
 }

@@ -11,7 +11,7 @@ use super::{Affine, And, ConstraintSet, Not, Or, Result, SetError, Shrink, built
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Description {
-    /// A built-in set, by name.
+    /// A built-in set, by name. A name never changes its meaning: another set gets another name.
     BuiltIn {
         /// The name, as `fabproj sets` lists it.
         name: String,

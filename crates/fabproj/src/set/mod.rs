@@ -35,6 +35,32 @@ pub type Interval = (f64, f64);
 /// Only [`dim`](Self::dim), [`contains`](Self::contains), [`bounds`](Self::bounds) and
 /// [`description`](Self::description) are needed; whatever else a set knows about itself makes
 /// training, certificates or baselines better. Decisions are made in f64; boundaries belong to the set.
+///
+/// Every `y` and every slice that is written to has [`dim`](Self::dim) entries, every `x`
+/// [`parameter_dim`](Self::parameter_dim). Callers check what comes from outside; a set may panic on
+/// other lengths, as indexing does.
+///
+/// ```
+/// use fabproj::set::{ConstraintSet, Description, Interval};
+///
+/// struct HalfPlane;
+///
+/// impl ConstraintSet for HalfPlane {
+///     fn dim(&self) -> usize {
+///         2
+///     }
+///     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
+///         y[0] + y[1] <= 1.0
+///     }
+///     fn bounds(&self) -> Vec<Interval> {
+///         vec![(-2.0, 2.0); 2]
+///     }
+///     fn description(&self) -> Description {
+///         Description::Closure { name: "half-plane".into() }
+///     }
+/// }
+/// assert!(HalfPlane.contains(&[0.5, 0.5], &[]));
+/// ```
 pub trait ConstraintSet: Send + Sync {
     /// Dimension of y.
     fn dim(&self) -> usize;
@@ -55,6 +81,10 @@ pub trait ConstraintSet: Send + Sync {
     }
 
     /// Writes the exact nearest point of C(x) into `nearest` and returns true, where it is known.
+    ///
+    /// A set knows it for all finite points or for none. The written point passes
+    /// [`contains`](Self::contains): it is pulled inward by about 1e-9 of the set's size. A point of
+    /// the set is its own nearest point.
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
         let _ = (y, x, nearest);
         false
