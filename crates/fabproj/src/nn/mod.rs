@@ -31,13 +31,12 @@
 //! # Ok::<(), fabproj::nn::SpecError>(())
 //! ```
 
-mod activation;
 mod adam;
 mod buffer;
 mod clip;
 mod ema;
-mod matrix;
 mod mlp;
+mod packed;
 mod pass;
 mod schedule;
 mod spec;

@@ -1,11 +1,12 @@
 //! Forward and backward through a network.
 
-use fabproj_core::kernel::padded;
+use fabproj_core::Activation;
+use fabproj_core::kernel::{Kernel, LANES, NARROW, Slope, padded};
 
-use super::activation::{apply, needs_before, times_slope};
-use super::matrix::{View, add_rows, multiply};
+use super::buffer::Buffer;
 use super::mlp::Mlp;
-use super::tape::{Tape, stride_of};
+use super::packed::Packed;
+use super::tape::{Rows, Tape, View, needs_before, stride_of};
 
 /// Rows per piece of [`Mlp::evaluate`]: few enough that two layers of 64 stay in the first-level cache.
 const EVALUATED_ROWS: usize = 72;
@@ -19,17 +20,26 @@ impl Mlp {
     pub fn forward<'t>(&self, input: &[f32], rows: usize, tape: &'t mut Tape) -> &'t [f32] {
         let spec = self.spec();
         assert_eq!(input.len(), rows * spec.inputs, "forward: rows × inputs");
-        tape.prepare(self, rows);
-        tape.input.first_mut(input.len()).copy_from_slice(input);
-        let last = spec.layer_count() - 1;
-        for layer in 0..=last {
-            self.forward_layer(layer, tape);
+        let Tape {
+            kernel,
+            primal,
+            tangents,
+            packed,
+            ..
+        } = tape;
+        tangents.count = 0;
+        packed.update(self, *kernel);
+        primal.start(self, input, rows);
+        for layer in 0..spec.layer_count() {
+            self.forward_layer(layer, *kernel, packed, primal);
         }
-        tape.layers[last].after.first(rows * spec.outputs)
+        primal.layers[spec.layer_count() - 1]
+            .after
+            .first(rows * spec.outputs)
     }
 
     /// Outputs for any number of rows, in pieces that stay in cache: nothing but the last piece
-    /// remains on the tape.
+    /// remains on the tape. The same bits as [`forward`](Self::forward).
     ///
     /// # Panics
     /// If `input` does not hold rows × inputs values, or `output` not rows × outputs.
@@ -47,46 +57,43 @@ impl Mlp {
         }
     }
 
-    fn forward_layer(&self, layer: usize, tape: &mut Tape) {
-        let spec = self.spec();
-        let (inputs, outputs) = spec.layer_shape(layer);
-        let (rows, stride) = (tape.rows, stride_of(self, layer));
-        let mut values = std::mem::take(&mut tape.layers[layer]);
-        let after = values.after.first_mut(rows * stride);
-        let bias = &tape.packed.biases[layer].first(padded(outputs))[..stride];
-        after
-            .chunks_exact_mut(stride)
-            .for_each(|row| row.copy_from_slice(bias));
-        let weights = View::rows(
-            tape.packed.weights[layer].first(inputs * padded(outputs)),
-            padded(outputs),
-        );
-        multiply(
-            (rows, stride, inputs),
-            tape.input_of(self, layer),
-            weights,
+    fn forward_layer(&self, layer: usize, kernel: Kernel, packed: &Packed, rows: &mut Rows) {
+        let (spec, stride) = (self.spec(), stride_of(self, layer));
+        let (activation, count) = (spec.activation(layer), rows.count);
+        let mut values = std::mem::take(&mut rows.layers[layer]);
+        let after = values.after.first_mut(count * stride + LANES);
+        let input = rows.input_of(self, layer);
+        let skip = packed
+            .skip(self)
+            .filter(|_| layer + 1 == spec.layer_count());
+        let fused = skip.is_none() && !needs_before(activation);
+        let first = if fused {
+            activation
+        } else {
+            Activation::Identity
+        };
+        let dense = packed.layer(self, layer);
+        kernel.affine(
+            dense,
+            input.values,
+            input.stride,
+            count,
+            first,
             after,
             stride,
-            true,
         );
-        if let (true, Some(skip)) = (layer + 1 == spec.layer_count(), self.skip()) {
-            let width = skip.len() / outputs;
-            let input = View::rows(tape.input.first(rows * spec.inputs), spec.inputs);
-            multiply(
-                (rows, outputs, width),
-                input,
-                View::rows(skip, width).transposed(),
-                after,
-                stride,
-                true,
-            );
+        if let Some(skip) = skip {
+            let input = rows.input_of(self, 0);
+            kernel.add_linear(skip, input.values, input.stride, count, after, stride);
         }
-        let before = match needs_before(spec.activation(layer)) {
-            true => values.before.first_mut(rows * stride),
-            false => &mut [],
-        };
-        apply(spec.activation(layer), after, before);
-        tape.layers[layer] = values;
+        if !fused {
+            let after = &mut after[..count * stride];
+            if needs_before(activation) {
+                values.before.first_mut(after.len()).copy_from_slice(after);
+            }
+            kernel.activate(activation, after);
+        }
+        rows.layers[layer] = values;
     }
 
     /// Propagates the derivative of a loss with respect to the outputs of the latest
@@ -100,9 +107,9 @@ impl Mlp {
         tape: &mut Tape,
         d_output: &[f32],
         mut gradient: Option<&mut [f32]>,
-        mut d_input: Option<&mut [f32]>,
+        d_input: Option<&mut [f32]>,
     ) {
-        let (spec, rows) = (self.spec(), tape.rows);
+        let (spec, rows) = (self.spec(), tape.primal.count);
         assert_eq!(
             d_output.len(),
             rows * spec.outputs,
@@ -110,45 +117,37 @@ impl Mlp {
         );
         self.check_lengths(rows, gradient.as_deref(), d_input.as_deref());
         let last = spec.layer_count() - 1;
-        tape.delta
-            .first_mut(d_output.len())
-            .copy_from_slice(d_output);
-        self.times_slope_of(last, tape);
-        self.backward_skip(tape, gradient.as_deref_mut(), d_input.as_deref_mut());
+        if last > 0 || d_input.is_some() {
+            tape.transposed.update_transposed(self, tape.kernel);
+        }
+        tape.primal.start_delta(d_output);
+        let mut delta = std::mem::take(&mut tape.primal.delta);
+        tape.kernel
+            .times_slope(tape.slope(self, last), delta.first_mut(d_output.len()));
+        tape.primal.delta = delta;
+        tape.primal.keep_output_delta(self);
         for layer in (0..=last).rev() {
             if let Some(gradient) = gradient.as_deref_mut() {
-                let delta = View::rows(
-                    tape.delta.first(rows * stride_of(self, layer)),
-                    stride_of(self, layer),
+                self.add_gradient(
+                    layer,
+                    tape.kernel,
+                    &tape.primal,
+                    &mut tape.gradient,
+                    gradient,
                 );
-                self.add_gradient(layer, rows, delta, tape.input_of(self, layer), gradient);
-                add_rows(
-                    &mut gradient[self.bias_range(layer)],
-                    delta.values,
-                    rows,
-                    delta.row_stride,
-                );
+                let (delta, range) = (tape.primal.delta_of(self, layer), self.bias_range(layer));
+                tape.kernel
+                    .add_rows(&mut gradient[range], delta.values, delta.stride, rows);
             }
             if layer > 0 {
                 self.backward_layer(layer, tape);
-                self.times_slope_of(layer - 1, tape);
             }
         }
+        if let Some(gradient) = gradient {
+            self.add_skip_gradient(tape.kernel, &tape.primal, gradient);
+        }
         if let Some(d_input) = d_input {
-            let (inputs, outputs) = spec.layer_shape(0);
-            let delta = View::rows(
-                tape.delta.first(rows * stride_of(self, 0)),
-                stride_of(self, 0),
-            );
-            let weights = View::rows(self.weights(0), inputs);
-            multiply(
-                (rows, inputs, outputs),
-                delta,
-                weights,
-                d_input,
-                inputs,
-                self.skip().is_some(),
-            );
+            self.backward_input(tape.kernel, &tape.transposed, &tape.primal, d_input);
         }
     }
 
@@ -174,96 +173,112 @@ impl Mlp {
         }
     }
 
-    /// The skip's gradient, and its part of the input's; the rest of `d_input` becomes zero.
-    fn backward_skip(
-        &self,
-        tape: &Tape,
-        gradient: Option<&mut [f32]>,
-        d_input: Option<&mut [f32]>,
-    ) {
-        let (Some(skip), Some(range)) = (self.skip(), self.skip_range()) else {
-            return;
-        };
-        let (inputs, outputs, rows) = (self.spec().inputs, self.spec().outputs, tape.rows);
-        let width = skip.len() / outputs;
-        let delta = View::rows(tape.delta.first(rows * outputs), outputs);
-        if let Some(gradient) = gradient {
-            let input = View::rows(tape.input.first(rows * inputs), inputs);
-            multiply(
-                (outputs, width, rows),
-                delta.transposed(),
-                input,
-                &mut gradient[range],
-                width,
-                true,
-            );
-        }
-        if let Some(d_input) = d_input {
-            d_input.fill(0.0);
-            multiply(
-                (rows, width, outputs),
-                delta,
-                View::rows(skip, width),
-                d_input,
-                inputs,
-                true,
-            );
-        }
-    }
-
     /// gradient of the weights += deltaᵀ · input
     pub(super) fn add_gradient(
         &self,
         layer: usize,
-        rows: usize,
-        delta: View<'_>,
-        input: View<'_>,
+        kernel: Kernel,
+        rows: &Rows,
+        scratch: &mut Buffer,
         gradient: &mut [f32],
     ) {
         let (inputs, outputs) = self.spec().layer_shape(layer);
+        let (delta, input) = (rows.delta_of(self, layer), rows.input_of(self, layer));
         let target = &mut gradient[self.weights_range(layer)];
-        multiply(
-            (outputs, inputs, rows),
-            delta.transposed(),
+        if inputs > NARROW || outputs <= inputs {
+            add_outer_products(
+                kernel,
+                (rows.live, outputs, inputs),
+                delta,
+                input,
+                target,
+                inputs,
+            );
+            return;
+        }
+        // Few inputs would leave most lanes idle: make the transpose, which is small, and add that.
+        let width = padded(outputs);
+        let transpose = scratch.first_mut(inputs * width);
+        transpose.fill(0.0);
+        add_outer_products(
+            kernel,
+            (rows.live, inputs, outputs),
             input,
-            target,
-            inputs,
-            true,
-        );
-    }
-
-    /// delta of the layer before = delta · weights
-    fn backward_layer(&self, layer: usize, tape: &mut Tape) {
-        let (inputs, outputs) = self.spec().layer_shape(layer);
-        let (rows, stride, target_stride) = (
-            tape.rows,
-            stride_of(self, layer),
-            stride_of(self, layer - 1),
-        );
-        let delta = View::rows(tape.delta.first(rows * stride), stride);
-        let target = tape.next_delta.first_mut(rows * target_stride);
-        target.fill(0.0);
-        multiply(
-            (rows, inputs, outputs),
             delta,
-            View::rows(self.weights(layer), inputs),
-            target,
-            target_stride,
-            false,
+            transpose,
+            width,
         );
-        std::mem::swap(&mut tape.delta, &mut tape.next_delta);
+        for (input, row) in transpose.chunks_exact(width).enumerate() {
+            for (output, value) in row.iter().enumerate().take(outputs) {
+                target[output * inputs + input] += value;
+            }
+        }
     }
 
-    fn times_slope_of(&self, layer: usize, tape: &mut Tape) {
-        let (activation, length) = (
-            self.spec().activation(layer),
-            tape.rows * stride_of(self, layer),
-        );
-        let before = match needs_before(activation) {
-            true => tape.layers[layer].before.first(length),
-            false => &[],
+    pub(super) fn add_skip_gradient(&self, kernel: Kernel, rows: &Rows, gradient: &mut [f32]) {
+        let (Some(width), Some(range)) = (self.spec().skip, self.skip_range()) else {
+            return;
         };
-        let after = tape.layers[layer].after.first(length);
-        times_slope(activation, tape.delta.first_mut(length), after, before);
+        let outputs = self.spec().outputs;
+        let delta = View {
+            values: rows.output_delta.first(rows.live * outputs),
+            stride: outputs,
+        };
+        let input = rows.input_of(self, 0);
+        let shape = (rows.live, outputs, width);
+        add_outer_products(kernel, shape, delta, input, &mut gradient[range], width);
     }
+
+    /// d_input = delta of the first layer · its weights, plus the skip's part.
+    pub(super) fn backward_input(
+        &self,
+        kernel: Kernel,
+        transposed: &Packed,
+        rows: &Rows,
+        d_input: &mut [f32],
+    ) {
+        let (inputs, outputs) = (self.spec().inputs, self.spec().outputs);
+        let delta = rows.delta_of(self, 0);
+        let layer = transposed.transposed_layer(self, 0);
+        kernel.pull_back(
+            layer,
+            delta.values,
+            delta.stride,
+            rows.live,
+            Slope::Identity,
+            d_input,
+            inputs,
+        );
+        if let Some(skip) = transposed.transposed_skip(self) {
+            let delta = rows.output_delta.first(rows.live * outputs);
+            kernel.add_linear(skip, delta, outputs, rows.live, d_input, inputs);
+        }
+    }
+
+    /// delta of the layer before = delta · weights · slope of the layer before
+    fn backward_layer(&self, layer: usize, tape: &mut Tape) {
+        let (rows, stride) = (tape.primal.count, stride_of(self, layer - 1));
+        let mut target = std::mem::take(&mut tape.primal.next_delta);
+        let out = target.first_mut(rows * stride + LANES);
+        let delta = tape.primal.delta_of(self, layer);
+        let dense = tape.transposed.transposed_layer(self, layer);
+        let slope = tape.slope(self, layer - 1);
+        tape.kernel
+            .pull_back(dense, delta.values, delta.stride, rows, slope, out, stride);
+        tape.primal.next_delta = std::mem::replace(&mut tape.primal.delta, target);
+    }
+}
+
+/// Row r of the target += Σ over the rows of a's entry r times b's row.
+fn add_outer_products(
+    kernel: Kernel,
+    shape: (usize, usize, usize),
+    a: View<'_>,
+    b: View<'_>,
+    target: &mut [f32],
+    stride: usize,
+) {
+    kernel.add_outer_products(
+        shape, a.values, a.stride, b.values, b.stride, target, stride,
+    );
 }

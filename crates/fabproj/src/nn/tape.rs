@@ -1,26 +1,42 @@
 //! What a forward pass leaves behind for the passes that follow it.
 
-use fabproj_core::kernel::padded;
+use fabproj_core::Activation;
+use fabproj_core::kernel::{Kernel, LANES, Slope, padded};
 
-use super::activation::needs_before;
 use super::buffer::Buffer;
-use super::matrix::View;
 use super::mlp::Mlp;
+use super::packed::Packed;
 
 /// Activations and scratch memory of one network and one batch.
 ///
 /// A tape may be used again for other batches and other networks; it grows to the largest it has
 /// seen and allocates nothing after that.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Tape {
-    pub(super) rows: usize,
+    pub(super) kernel: Kernel,
+    pub(super) primal: Rows,
+    pub(super) tangents: Rows,
+    /// Tangents per row; they belong to the first `tangents.count / columns` rows.
+    pub(super) columns: usize,
+    pub(super) packed: Packed,
+    pub(super) transposed: Packed,
+    /// A small gradient, transposed.
+    pub(super) gradient: Buffer,
+}
+
+/// Values of all layers for rows that go through the network together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    pub(super) count: usize,
+    /// The first rows, whose derivatives are not all zero: `delta` holds these only.
+    pub(super) live: usize,
     pub(super) input: Buffer,
     pub(super) layers: Vec<Values>,
-    /// Derivatives with respect to what a layer adds up, of the layer at hand and the one before it.
+    /// Derivatives with respect to the sums of the layer at hand, and of the one before it.
     pub(super) delta: Buffer,
     pub(super) next_delta: Buffer,
-    pub(super) tangents: Tangents,
-    pub(super) packed: Packed,
+    /// `delta` of the last layer, which the skip needs at the end.
+    pub(super) output_delta: Buffer,
 }
 
 /// Values of one layer, row by row.
@@ -32,23 +48,22 @@ pub(super) struct Values {
     pub(super) before: Buffer,
 }
 
-/// Tangents of a forward pass: `columns` of them for each of the first `rows` rows.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Tangents {
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    pub(super) input: Buffer,
-    pub(super) layers: Vec<Values>,
-    pub(super) delta: Buffer,
-    pub(super) next_delta: Buffer,
+/// Rows of floats at a stride.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    /// All rows, and at least a block of [`LANES`] after the start of the last.
+    pub(super) values: &'a [f32],
+    pub(super) stride: usize,
 }
 
-/// Weights rearranged for the forward pass, `[inputs][padded outputs]`, and padded biases.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Packed {
-    version: u64,
-    pub(super) weights: Vec<Buffer>,
-    pub(super) biases: Vec<Buffer>,
+/// Whether derivatives need the value before the activation, not only the one after it.
+pub(super) fn needs_before(activation: Activation) -> bool {
+    activation == Activation::Silu
+}
+
+/// Whether the second derivative is not zero everywhere.
+pub(super) fn is_curved(activation: Activation) -> bool {
+    matches!(activation, Activation::Tanh | Activation::Silu)
 }
 
 /// Floats from one row of a layer's values to the next: padded inside the network, contiguous for
@@ -62,78 +77,99 @@ pub(super) fn stride_of(network: &Mlp, layer: usize) -> usize {
     }
 }
 
+impl Default for Tape {
+    fn default() -> Self {
+        Self::with_kernel(Kernel::detect())
+    }
+}
+
 impl Tape {
     /// An empty tape.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Rows of the latest forward pass.
-    pub fn rows(&self) -> usize {
-        self.rows
+    /// An empty tape whose passes use the given kernel instead of the machine's fastest.
+    pub fn with_kernel(kernel: Kernel) -> Self {
+        Self {
+            kernel,
+            primal: Rows::default(),
+            tangents: Rows::default(),
+            columns: 1,
+            packed: Packed::default(),
+            transposed: Packed::default(),
+            gradient: Buffer::default(),
+        }
     }
 
-    /// Makes room for a batch and brings the rearranged weights up to date.
-    pub(super) fn prepare(&mut self, network: &Mlp, rows: usize) {
-        self.rows = rows;
-        self.tangents.rows = 0;
-        let count = network.spec().layer_count();
-        self.layers
-            .resize_with(count.max(self.layers.len()), Values::default);
-        for (layer, values) in self.layers.iter_mut().enumerate().take(count) {
-            let length = rows * stride_of(network, layer);
-            values.after.reserve(length);
-            if needs_before(network.spec().activation(layer)) {
-                values.before.reserve(length);
-            }
-        }
-        self.packed.update(network);
+    /// Rows of the latest forward pass.
+    pub fn rows(&self) -> usize {
+        self.primal.count
+    }
+
+    /// The slope of the activation after a layer, for all rows of the pass.
+    pub(super) fn slope(&self, network: &Mlp, layer: usize) -> Slope<'_> {
+        self.primal.slope(network, layer)
+    }
+}
+
+impl Rows {
+    /// Takes the inputs and makes room for all layers.
+    pub(super) fn start(&mut self, network: &Mlp, input: &[f32], count: usize) {
+        self.count = count;
+        self.input.first_mut(input.len() + LANES)[..input.len()].copy_from_slice(input);
+        let layers = network.spec().layer_count().max(self.layers.len());
+        self.layers.resize_with(layers, Values::default);
     }
 
     /// What layer `layer` reads: the inputs or the values of the layer before.
     pub(super) fn input_of(&self, network: &Mlp, layer: usize) -> View<'_> {
-        match layer {
-            0 => View::rows(
-                self.input.first(self.rows * network.spec().inputs),
-                network.spec().inputs,
-            ),
-            _ => {
-                let stride = stride_of(network, layer - 1);
-                View::rows(
-                    self.layers[layer - 1].after.first(self.rows * stride),
-                    stride,
-                )
-            }
+        let (values, stride) = match layer {
+            0 => (&self.input, network.spec().inputs),
+            _ => (&self.layers[layer - 1].after, stride_of(network, layer - 1)),
+        };
+        View {
+            values: values.first(self.count * stride + LANES),
+            stride,
         }
     }
-}
 
-impl Packed {
-    fn update(&mut self, network: &Mlp) {
-        if self.version == network.version() {
-            return;
+    /// The derivatives with respect to the sums of the layer at hand.
+    pub(super) fn delta_of(&self, network: &Mlp, layer: usize) -> View<'_> {
+        let stride = stride_of(network, layer);
+        View {
+            values: self.delta.first(self.live * stride + LANES),
+            stride,
         }
-        self.version = network.version();
-        let count = network.spec().layer_count();
-        self.weights
-            .resize_with(count.max(self.weights.len()), Buffer::default);
-        self.biases
-            .resize_with(count.max(self.biases.len()), Buffer::default);
-        for layer in 0..count {
-            let (inputs, outputs) = network.spec().layer_shape(layer);
-            let width = padded(outputs);
-            let bias = self.biases[layer].first_mut(width);
-            bias[..outputs].copy_from_slice(network.bias(layer));
-            bias[outputs..].fill(0.0);
-            let packed = self.weights[layer].first_mut(inputs * width);
-            let weights = network.weights(layer);
-            for (input, row) in packed.chunks_exact_mut(width).enumerate() {
-                let column = weights[input..].iter().step_by(inputs);
-                row.iter_mut()
-                    .zip(column)
-                    .for_each(|(value, weight)| *value = *weight);
-                row[outputs..].fill(0.0);
-            }
+    }
+
+    /// Takes the derivatives with respect to the outputs of all rows.
+    pub(super) fn start_delta(&mut self, d_output: &[f32]) {
+        self.live = self.count;
+        self.delta.first_mut(d_output.len() + LANES)[..d_output.len()].copy_from_slice(d_output);
+    }
+
+    /// Keeps the derivatives with respect to the output's sums for the skip.
+    pub(super) fn keep_output_delta(&mut self, network: &Mlp) {
+        if network.spec().skip.is_some() {
+            let length = self.live * network.spec().outputs;
+            let delta = self.delta.first(length);
+            self.output_delta.first_mut(length).copy_from_slice(delta);
         }
+    }
+
+    /// The slope of the activation after a layer.
+    pub(super) fn slope(&self, network: &Mlp, layer: usize) -> Slope<'_> {
+        let (activation, length) = (
+            network.spec().activation(layer),
+            self.count * stride_of(network, layer),
+        );
+        let values = &self.layers[layer];
+        let before = if needs_before(activation) {
+            values.before.first(length)
+        } else {
+            &[]
+        };
+        Slope::new(activation, values.after.first(length), before)
     }
 }
