@@ -1,6 +1,7 @@
 //! Learns a fast map onto a feasible set, and runs it.
 
 pub mod data;
+pub mod file;
 pub mod near;
 pub mod nn;
 pub mod sample;
