@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use crate::buffer::Buffer;
-use crate::kernel::{self, padded};
+use crate::kernel::{Dense, Kernel, Slope, packed_length, padded};
 use crate::model::{Activation, Layer, Network};
 
 /// One layer, packed twice: as it is for the forward pass, transposed for the backward pass.
@@ -19,23 +19,15 @@ struct PackedLayer {
     transposed: Buffer,
 }
 
-/// The linear path around all layers, small enough for plain loops.
-#[derive(Clone, Debug)]
-struct Skip {
-    inputs: usize,
-    /// `[outputs][inputs]`
-    weights: Vec<f32>,
-}
-
 /// A [`Network`] packed for the kernels.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedNetwork {
+    kernel: Kernel,
     layers: Vec<PackedLayer>,
     hidden: Activation,
     output: Activation,
-    skip: Option<Skip>,
-    /// The bias of the backward pass.
-    zeros: Buffer,
+    /// The linear path around all layers, as a layer without bias.
+    skip: Option<PackedLayer>,
 }
 
 /// Two buffers that the layers write in turn.
@@ -56,24 +48,20 @@ impl Scratch {
 }
 
 impl PackedLayer {
-    fn new(layer: &Layer) -> Self {
-        let (inputs, outputs) = (layer.inputs, layer.outputs);
-        let mut weights = Buffer::zeros(inputs * padded(outputs));
-        let mut transposed = Buffer::zeros(outputs * padded(inputs));
-        for output in 0..outputs {
-            for input in 0..inputs {
-                let weight = layer.weights[output * inputs + input];
-                weights[input * padded(outputs) + output] = weight;
-                transposed[output * padded(inputs) + input] = weight;
-            }
-        }
-        let mut bias = Buffer::zeros(padded(outputs));
-        bias[..outputs].copy_from_slice(&layer.bias);
+    fn new(kernel: Kernel, weights: &[f32], bias: &[f32], inputs: usize, outputs: usize) -> Self {
+        let mut packed = Buffer::zeros(packed_length(inputs, outputs));
+        kernel.pack(weights, inputs, outputs, &mut packed);
+        let mut transposed = Buffer::zeros(packed_length(outputs, inputs));
+        kernel.pack_transposed(weights, inputs, outputs, &mut transposed);
+        // No bias stays none: the kernels take an empty one for that.
+        let length = if bias.is_empty() { 0 } else { padded(outputs) };
+        let mut padded_bias = Buffer::zeros(length);
+        padded_bias[..bias.len()].copy_from_slice(bias);
         Self {
             inputs,
             outputs,
-            weights,
-            bias,
+            weights: packed,
+            bias: padded_bias,
             transposed,
         }
     }
@@ -83,48 +71,51 @@ impl PackedLayer {
     }
 
     #[inline]
-    fn apply(&self, x: &[f32], stride: usize, rows: usize, act: Activation, out: &mut [f32]) {
-        let (inputs, outputs) = (self.inputs, self.outputs);
-        kernel::affine(
-            x,
-            stride,
-            rows,
-            &self.weights,
-            &self.bias,
-            inputs,
-            outputs,
-            act,
-            out,
-        );
+    fn dense(&self) -> Dense<'_> {
+        Dense {
+            weights: &self.weights,
+            bias: &self.bias,
+            inputs: self.inputs,
+            outputs: self.outputs,
+        }
     }
 
-    /// d_input = d_output · Wᵀ: the same kernel on the transposed weights.
-    fn apply_transposed(&self, d_out: &[f32], rows: usize, zeros: &[f32], d_in: &mut [f32]) {
-        let (inputs, outputs) = (self.inputs, self.outputs);
-        let identity = Activation::Identity;
-        let stride = self.width();
-        let weights = &self.transposed;
-        kernel::affine(
-            d_out, stride, rows, weights, zeros, outputs, inputs, identity, d_in,
-        );
+    /// The layer that maps gradients back.
+    #[inline]
+    fn dense_transposed(&self) -> Dense<'_> {
+        Dense {
+            weights: &self.transposed,
+            bias: &[],
+            inputs: self.outputs,
+            outputs: self.inputs,
+        }
     }
 }
 
 impl PackedNetwork {
     /// Packs a network whose shapes have been [checked](crate::Model::validate).
     pub(crate) fn new(network: &Network) -> Self {
-        let layers: Vec<_> = network.layers.iter().map(PackedLayer::new).collect();
-        let widest_input = layers.iter().map(|layer| layer.inputs).max().unwrap_or(0);
-        let skip = network.skip.as_ref().map(|weights| Skip {
-            inputs: weights.len() / network.outputs().max(1),
-            weights: weights.clone(),
+        let kernel = Kernel::detect();
+        let layers = network.layers.iter().map(|layer| {
+            let Layer {
+                inputs,
+                outputs,
+                weights,
+                bias,
+            } = layer;
+            PackedLayer::new(kernel, weights, bias, *inputs, *outputs)
+        });
+        let outputs = network.outputs();
+        let skip = network.skip.as_ref().map(|weights| {
+            let inputs = weights.len() / outputs.max(1);
+            PackedLayer::new(kernel, weights, &[], inputs, outputs)
         });
         Self {
-            layers,
+            kernel,
+            layers: layers.collect(),
             hidden: network.hidden,
             output: network.output,
             skip,
-            zeros: Buffer::zeros(padded(widest_input)),
         }
     }
 
@@ -181,18 +172,37 @@ impl PackedNetwork {
         }
     }
 
+    /// Sums of one layer, the skip included, before its activation.
+    #[inline]
+    fn sums(&self, index: usize, x: Rows<'_>, first: Rows<'_>, rows: usize, out: &mut [f32]) {
+        let layer = &self.layers[index];
+        let (kernel, identity, width) = (self.kernel, Activation::Identity, layer.width());
+        kernel.affine(
+            layer.dense(),
+            x.values,
+            x.stride,
+            rows,
+            identity,
+            out,
+            width,
+        );
+        if let (Some(skip), true) = (&self.skip, index + 1 == self.layers.len()) {
+            kernel.add_linear(skip.dense(), first.values, first.stride, rows, out, width);
+        }
+    }
+
     /// Runs one layer, the skip and its activation included.
     #[inline]
     fn layer(&self, index: usize, x: Rows<'_>, first: Rows<'_>, rows: usize, out: &mut [f32]) {
         let layer = &self.layers[index];
-        let activation = self.activation(index);
-        match &self.skip {
-            Some(skip) if index + 1 == self.layers.len() => {
-                layer.apply(x.values, x.stride, rows, Activation::Identity, out);
-                skip.add(first, rows, layer.width(), out);
-                activate(activation, layer, rows, out);
-            }
-            _ => layer.apply(x.values, x.stride, rows, activation, out),
+        let (activation, width) = (self.activation(index), layer.width());
+        if self.skip.is_some() && index + 1 == self.layers.len() {
+            self.sums(index, x, first, rows, out);
+            self.kernel.activate(activation, &mut out[..rows * width]);
+        } else {
+            let layer = layer.dense();
+            self.kernel
+                .affine(layer, x.values, x.stride, rows, activation, out, width);
         }
     }
 
@@ -210,13 +220,13 @@ impl PackedNetwork {
             stride,
         };
         let (mut current, mut next) = (&mut *scratch.ping, &mut *scratch.pong);
-        for index in 0..self.layers.len() {
+        for (index, layer) in self.layers.iter().enumerate() {
             let x = if index == 0 {
                 first
             } else {
                 Rows {
                     values: current,
-                    stride: self.layers[index].inputs_stride(),
+                    stride: padded(layer.inputs),
                 }
             };
             self.layer(index, x, first, rows, next);
@@ -239,19 +249,19 @@ impl PackedNetwork {
         };
         let mut rest = tape;
         let mut x = first;
-        for index in 0..self.layers.len() {
-            let layer = &self.layers[index];
+        for (index, layer) in self.layers.iter().enumerate() {
             let length = rows * layer.width();
+            let out;
             if self.records(index) == 2 {
                 let (sums, tail) = rest.split_at_mut(length);
-                layer.apply(x.values, x.stride, rows, Activation::Identity, sums);
-                if let (Some(skip), true) = (&self.skip, index + 1 == self.layers.len()) {
-                    skip.add(first, rows, layer.width(), sums);
-                }
-                rest = tail;
+                self.sums(index, x, first, rows, sums);
+                (out, rest) = tail.split_at_mut(length);
+                out.copy_from_slice(sums);
+                self.kernel.activate(self.activation(index), out);
+            } else {
+                (out, rest) = rest.split_at_mut(length);
+                self.layer(index, x, first, rows, out);
             }
-            let (out, tail) = rest.split_at_mut(length);
-            self.layer(index, x, first, rows, out);
             if index + 1 == self.layers.len() {
                 return out;
             }
@@ -259,7 +269,6 @@ impl PackedNetwork {
                 values: out,
                 stride: layer.width(),
             };
-            rest = tail;
         }
         rest
     }
@@ -268,6 +277,15 @@ impl PackedNetwork {
     pub(crate) fn output<'t>(&self, tape: &'t [f32], rows: usize) -> &'t [f32] {
         let end = rows * self.tape_width();
         &tape[end - rows * self.output_stride()..end]
+    }
+
+    /// The slope of a layer's activation, from the records that end the tape.
+    fn slope<'t>(&self, index: usize, rows: usize, tape: &'t [f32]) -> Slope<'t> {
+        let length = rows * self.layers[index].width();
+        let records = &tape[tape.len() - length * self.records(index)..];
+        // With one record per output both are the same.
+        let (before, after) = (&records[..length], &records[records.len() - length..]);
+        Slope::new(self.activation(index), after, before)
     }
 
     /// The gradient with respect to the inputs, rows at [`gradient_stride`](Self::gradient_stride),
@@ -279,45 +297,32 @@ impl PackedNetwork {
         tape: &[f32],
         scratch: &'s mut Scratch,
     ) -> &'s mut [f32] {
-        let (mut current, mut next) = (&mut *scratch.ping, &mut *scratch.pong);
-        let mut end = rows * self.tape_width();
+        let (kernel, last) = (self.kernel, self.layers.len() - 1);
+        let (mut delta, mut next) = (&mut *scratch.ping, &mut *scratch.pong);
+        let tape = &tape[..rows * self.tape_width()];
         let length = rows * self.output_stride();
-        current[..length].copy_from_slice(&cotangent[..length]);
-        let output_tape = &tape[..end];
+        let output_slope = self.slope(last, rows, tape);
+        delta[..length].copy_from_slice(&cotangent[..length]);
+        kernel.times_slope(output_slope, &mut delta[..length]);
+        let mut tape = tape;
         for (index, layer) in self.layers.iter().enumerate().rev() {
-            let length = rows * layer.width();
-            let recorded = &tape[..end];
-            apply_slope(
-                self.activation(index),
-                recorded,
-                length,
-                &mut current[..length],
-            );
-            layer.apply_transposed(current, rows, &self.zeros, next);
-            end -= length * self.records(index);
-            core::mem::swap(&mut current, &mut next);
+            tape = &tape[..tape.len() - rows * layer.width() * self.records(index)];
+            let slope = match index {
+                0 => Slope::Identity,
+                _ => self.slope(index - 1, rows, tape),
+            };
+            let (transposed, width) = (layer.dense_transposed(), padded(layer.inputs));
+            kernel.pull_back(transposed, delta, layer.width(), rows, slope, next, width);
+            core::mem::swap(&mut delta, &mut next);
         }
         if let Some(skip) = &self.skip {
-            // The cotangent before the output's activation was overwritten: it is short, make it again.
-            let before = &mut next[..length];
-            before.copy_from_slice(&cotangent[..length]);
-            apply_slope(self.output, output_tape, length, before);
-            skip.add_transposed(
-                before,
-                self.output_stride(),
-                rows,
-                self.gradient_stride(),
-                current,
-            );
+            // The cotangent of the output's sums was overwritten: it is short, make it again.
+            next[..length].copy_from_slice(&cotangent[..length]);
+            kernel.times_slope(output_slope, &mut next[..length]);
+            let (stride, width) = (self.output_stride(), self.gradient_stride());
+            kernel.add_linear(skip.dense_transposed(), next, stride, rows, delta, width);
         }
-        &mut current[..rows * self.gradient_stride()]
-    }
-}
-
-impl PackedLayer {
-    /// Floats between rows that a previous layer wrote.
-    fn inputs_stride(&self) -> usize {
-        padded(self.inputs)
+        &mut delta[..rows * self.gradient_stride()]
     }
 }
 
@@ -326,85 +331,6 @@ impl PackedLayer {
 struct Rows<'a> {
     values: &'a [f32],
     stride: usize,
-}
-
-impl Skip {
-    fn add(&self, x: Rows<'_>, rows: usize, width: usize, out: &mut [f32]) {
-        for row in 0..rows {
-            let x = &x.values[row * x.stride..][..self.inputs];
-            let out = &mut out[row * width..];
-            for (out, weights) in out.iter_mut().zip(self.weights.chunks_exact(self.inputs)) {
-                for (x, weight) in x.iter().zip(weights) {
-                    *out += x * weight;
-                }
-            }
-        }
-    }
-
-    fn add_transposed(
-        &self,
-        d_out: &[f32],
-        width: usize,
-        rows: usize,
-        gradient_stride: usize,
-        d_in: &mut [f32],
-    ) {
-        for row in 0..rows {
-            let d_out = &d_out[row * width..];
-            let d_in = &mut d_in[row * gradient_stride..][..self.inputs];
-            for (d, weights) in d_out.iter().zip(self.weights.chunks_exact(self.inputs)) {
-                for (gradient, weight) in d_in.iter_mut().zip(weights) {
-                    *gradient += d * weight;
-                }
-            }
-        }
-    }
-}
-
-/// For outputs with a skip, whose sum is complete only after the kernel.
-fn activate(activation: Activation, layer: &PackedLayer, rows: usize, out: &mut [f32]) {
-    if activation == Activation::Identity {
-        return;
-    }
-    for row in 0..rows {
-        for value in &mut out[row * layer.width()..][..layer.outputs] {
-            *value = match activation {
-                Activation::Identity => *value,
-                Activation::Relu => value.max(0.0),
-                Activation::Tanh => libm::tanhf(*value),
-                Activation::Silu => *value * sigmoid(*value),
-            };
-        }
-    }
-}
-
-/// Multiplies `d` by the activation's slope at what the tape's end recorded.
-fn apply_slope(activation: Activation, recorded: &[f32], length: usize, d: &mut [f32]) {
-    let values = &recorded[recorded.len() - length..];
-    match activation {
-        Activation::Identity => {}
-        Activation::Relu => {
-            for (d, value) in d.iter_mut().zip(values) {
-                *d = if *value > 0.0 { *d } else { 0.0 };
-            }
-        }
-        Activation::Tanh => {
-            for (d, value) in d.iter_mut().zip(values) {
-                *d *= 1.0 - value * value;
-            }
-        }
-        Activation::Silu => {
-            let sums = &recorded[recorded.len() - 2 * length..][..length];
-            for (d, sum) in d.iter_mut().zip(sums) {
-                let gate = sigmoid(*sum);
-                *d *= gate * (1.0 + sum * (1.0 - gate));
-            }
-        }
-    }
-}
-
-fn sigmoid(t: f32) -> f32 {
-    1.0 / (1.0 + libm::expf(-t))
 }
 
 #[cfg(test)]
