@@ -1,8 +1,32 @@
-"""Checks of the Python side that need no large package."""
+"""Checks of the Python side that need no large package; its argument is a folder of reference models."""
 
+import pathlib
+import sys
 import unittest
 
+import numpy
+from safetensors.numpy import load_file
+
 import worker
+from model_file import ModelFile
+
+REFERENCE = pathlib.Path(sys.argv.pop())
+
+
+class ModelFiles(unittest.TestCase):
+    """A reader that shares no code with ours finds the same projections in our files."""
+
+    def test_projections_agree(self):
+        models = sorted(REFERENCE.glob("*.fabproj"))
+        self.assertGreaterEqual(len(models), 3)
+        for path in models:
+            calls = load_file(path.with_suffix(".calls.safetensors"))
+            found = ModelFile(path).project(calls["y"], calls["x"])
+            spread = calls["projection"].std(axis=0)
+            with self.subTest(model=path.stem):
+                # Projections of points from all over the region differ, or the check would be void.
+                self.assertTrue((spread > 0.05).all(), spread)
+                numpy.testing.assert_allclose(found, calls["projection"], rtol=1e-4, atol=1e-4)
 
 
 class Protocol(unittest.TestCase):
@@ -12,7 +36,7 @@ class Protocol(unittest.TestCase):
         def make():
             return self.call
 
-        self.worker = worker.Worker({"count": make}, seconds=1e-4)
+        self.worker = worker.Worker({"count": make}, project=lambda points: points, seconds=1e-4)
 
     def call(self):
         self.calls += 1
@@ -25,6 +49,9 @@ class Protocol(unittest.TestCase):
         self.assertEqual(len(seconds), 3)
         self.assertTrue(all(0.0 < float(value) < 1.0 for value in seconds))
         self.assertGreater(self.calls, after_warming + 3)
+
+    def test_a_point_is_projected(self):
+        self.assertEqual(self.worker.answer("project 0.25 -1.5"), "point 0.25 -1.5")
 
     def test_other_requests_are_refused(self):
         for request in ("", "run count", "run count x", "warm nothing", "halt"):

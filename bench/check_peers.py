@@ -1,10 +1,15 @@
-"""Checks that the peers compute what they are said to compute, before they are timed."""
+"""Checks that the peers compute what they are said to compute; its argument is the model file that
+they are timed with."""
 
+import sys
 import unittest
 
 import torch
 
+from model_file import ModelFile
 from peers import data, geometry, networks, phase_one, phase_two, projection
+
+MODEL = ModelFile(sys.argv.pop())
 
 
 class Geometry(unittest.TestCase):
@@ -37,19 +42,14 @@ class Projection(unittest.TestCase):
         expected = torch.tensor([[0.3, 0.0], [0.3, 0.4], [0.0, 0.0]])
         torch.testing.assert_close(networks.clamp_to_ball(latents), expected)
 
-    def test_the_runtime_gives_what_eager_mode_gives(self):
+    def test_all_peers_project_as_the_model_file_says(self):
         for rows in (1, 300):
-            eager = projection.Eager(rows)()
-            runtime = torch.from_numpy(projection.Runtime(rows)())
-            torch.testing.assert_close(runtime, eager, rtol=1e-4, atol=1e-5)
-
-    def test_the_released_style_projects_alike(self):
-        released = projection.Released()
-        plain = projection.projector()
-        plain.encoder, plain.decoder = released.encoder, released.decoders.decoders[0]
-        with torch.no_grad():
-            expected = plain(torch.from_numpy(released.point).unsqueeze(0))[0]
-        torch.testing.assert_close(torch.from_numpy(released()), expected, rtol=1e-4, atol=1e-5)
+            expected = torch.from_numpy(MODEL.project(projection.inputs(rows).numpy())).float()
+            for peer in (projection.Eager(MODEL, rows), projection.Runtime(MODEL, rows)):
+                torch.testing.assert_close(torch.as_tensor(peer()), expected, rtol=1e-3, atol=1e-4)
+        released = projection.Released(MODEL)
+        expected = torch.from_numpy(MODEL.project([released.point])[0]).float()
+        torch.testing.assert_close(torch.as_tensor(released()), expected, rtol=1e-3, atol=1e-4)
 
 
 class Training(unittest.TestCase):

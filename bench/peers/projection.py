@@ -1,19 +1,35 @@
-"""One projection, and a large batch: PyTorch in eager mode, ONNX Runtime, and as released."""
+"""One projection, and a large batch: PyTorch in eager mode, ONNX Runtime, and as released.
+
+All run the network of the given model file, the one that our side is timed with.
+"""
 
 import numpy
 import onnxruntime
 import torch
 
+from torch import nn
+
 from . import data, networks, onnx_model
 
 LARGE_BATCH = 65_536
-# The mean and deviation of uniform points in the square of side 4.
-CENTRE, SCALE = [0.0, 0.0], [1.1547, 1.1547]
 
 
-def projector():
-    torch.manual_seed(0)
-    return networks.Projector(data.DIM, CENTRE, SCALE).eval()
+def fill(layers, network):
+    """Copies the weights of a network of the model file."""
+    linear = [layer for layer in layers if isinstance(layer, nn.Linear)]
+    for layer, (weight, bias) in zip(linear, network.layers, strict=True):
+        with torch.no_grad():
+            layer.weight.copy_(torch.from_numpy(weight))
+            layer.bias.copy_(torch.from_numpy(bias))
+
+
+def projector(model):
+    """The only chart of the model file as a PyTorch module."""
+    (chart,) = model.charts
+    built = networks.Projector(data.DIM, chart.frame.centre, chart.frame.scale)
+    fill(built.encoder, chart.encoder)
+    fill(built.decoder, chart.decoders[0])
+    return built.eval()
 
 
 def inputs(rows):
@@ -25,8 +41,8 @@ def inputs(rows):
 class Eager:
     """A PyTorch module called without gradients; its input is a tensor already."""
 
-    def __init__(self, rows):
-        self.projector = projector()
+    def __init__(self, model, rows):
+        self.projector = projector(model)
         self.points = inputs(rows)
 
     @torch.no_grad()
@@ -37,12 +53,12 @@ class Eager:
 class Runtime:
     """ONNX Runtime on one thread with its default optimisations."""
 
-    def __init__(self, rows):
+    def __init__(self, model, rows):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
-        model = onnx_model.serialised(projector(), rows)
-        self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        graph = onnx_model.serialised(projector(model), rows)
+        self.session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
         self.feed = {"points": inputs(rows).numpy()}
 
     def __call__(self):
@@ -53,12 +69,11 @@ class Released:
     """A call as in the paper's released evaluation: array to tensor, normalise, encode, clamp where
     needed, gate and decoders, back to an array."""
 
-    def __init__(self):
-        torch.manual_seed(0)
-        self.encoder = networks.encoder(data.DIM, data.DIM).eval()
+    def __init__(self, model):
+        plain = projector(model)
+        self.encoder, self.centre, self.scale = plain.encoder, plain.centre, plain.scale
         self.decoders = networks.Decoders(data.DIM, data.DIM).eval()
-        self.centre = torch.tensor(CENTRE)
-        self.scale = torch.tensor(SCALE)
+        self.decoders.decoders[0] = plain.decoder
         self.point = inputs(1)[0].numpy()
 
     def __call__(self):

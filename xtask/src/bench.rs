@@ -11,7 +11,7 @@ mod statistics;
 mod worker;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
@@ -33,6 +33,11 @@ pub struct Arguments {
     #[arg(long, value_name = "GROUP", value_parser = group_names())]
     only: Vec<String>,
 
+    /// Count the time that the processes had on a core, not the wall's: for machines that are busy with
+    /// other work (on an idle one the two agree, since every case is one busy thread)
+    #[arg(long)]
+    cpu_time: bool,
+
     /// Write the figures as JSON as well ("-": to standard output, instead of the table)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -52,28 +57,31 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         (31, "40")
     };
     let python = Environment::prepare("bench", "bench/requirements.txt")?;
+    let executable = executable()?;
+    let model = shell::target_folder()?.join("bench.fabproj");
+    step(
+        "model to compare with",
+        Command::new(&executable).arg("--write").arg(&model),
+    )?;
     step(
         "check of the peers",
-        &mut python.script("bench/check_peers.py"),
+        python.script("bench/check_peers.py").arg(&model),
     )?;
-    let ours = executable()?;
-    report::warn_if_busy();
-    let mut ours = Worker::start(
-        "ours",
-        Command::new(ours).args(["--milliseconds", milliseconds]),
-    )?;
-    let mut theirs = Worker::start(
-        "peers",
-        python
-            .script("bench/worker.py")
-            .args(["--milliseconds", milliseconds]),
-    )?;
+    if !arguments.cpu_time {
+        report::warn_if_busy();
+    }
+    let mut options = vec!["--milliseconds", milliseconds];
+    options.extend(arguments.cpu_time.then_some("--cpu-time"));
+    let mut ours = Worker::start("ours", Command::new(executable).args(&options))?;
+    let mut theirs = python.script("bench/worker.py");
+    let mut theirs = Worker::start("peers", theirs.args(&options).arg("--model").arg(model))?;
+    compare::agree(&mut ours, &mut theirs)?;
     let mut rows = Vec::new();
     for group in GROUPS.iter().filter(chosen) {
         eprintln!("── {}: {rounds} rounds", group.name);
         rows.extend(compare::measure(group, rounds, &mut ours, &mut theirs)?);
     }
-    publish(arguments.json.as_deref(), &rows)?;
+    publish(arguments, &rows)?;
     let missed = rows.iter().filter(|row| row.met == Some(false)).count();
     if missed > 0 {
         eprintln!("{missed} of the requirements were missed");
@@ -82,13 +90,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn publish(json: Option<&Path>, rows: &[compare::Row]) -> Result<()> {
+fn publish(arguments: &Arguments, rows: &[compare::Row]) -> Result<()> {
+    let json = arguments.json.as_deref();
     let to_standard_output = json.is_some_and(|path| path.as_os_str() == "-");
     if !to_standard_output {
         println!("{}", report::table(rows));
     }
     let Some(path) = json else { return Ok(()) };
-    let text = serde_json::to_string_pretty(&report::json(rows))? + "\n";
+    let text = serde_json::to_string_pretty(&report::json(rows, arguments.cpu_time))? + "\n";
     if to_standard_output {
         print!("{text}");
         return Ok(());

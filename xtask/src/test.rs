@@ -51,7 +51,20 @@ fn no_std() -> Result<()> {
 /// Programs in Python that read what fabproj writes.
 fn python_consumers() -> Result<()> {
     let python = Environment::prepare("test", "bench/requirements-test.txt")?;
-    step("Python peers", &mut python.script("bench/check.py"))
+    let models = shell::target_folder()?.join("reference-models");
+    let example = [
+        "run",
+        "--package",
+        "fabproj",
+        "--example",
+        "reference_models",
+        "--",
+    ];
+    step("reference models", cargo(&example).arg(&models))?;
+    step(
+        "Python consumers",
+        python.script("bench/check.py").arg(models),
+    )
 }
 
 fn tests() -> Result<()> {

@@ -1,6 +1,6 @@
 //! Measures a group: ours and its peers in turns, round after round.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
 use super::requirements::{Against, Group, PEAK};
@@ -15,9 +15,9 @@ pub struct Row {
     pub against: String,
     /// Seconds per call.
     pub ours: Spread,
-    /// Seconds per call; `None` for the peak, whose calls are of another size.
+    /// Seconds per call, or the limit; `None` for the peak, whose calls are of another size.
     pub theirs: Option<Spread>,
-    /// How many times faster we are; of the peak, our share.
+    /// How many times faster we are; of the peak, our share; of a limit, how often we fit into it.
     pub ratio: Spread,
     pub required: Option<f64>,
     pub met: Option<bool>,
@@ -35,6 +35,7 @@ pub fn measure(
         match against {
             Against::Peer { case, .. } => theirs.warm(case)?,
             Against::Peak { .. } => ours.warm(PEAK)?,
+            Against::Limit { .. } => {}
         }
     }
     let mut our_seconds = Vec::with_capacity(rounds);
@@ -47,6 +48,7 @@ pub fn measure(
                 None => our_seconds.push(ours.run(group.name)?),
                 Some(Against::Peer { case, .. }) => their_seconds[place].push(theirs.run(case)?),
                 Some(Against::Peak { .. }) => their_seconds[place].push(ours.run(PEAK)?),
+                Some(Against::Limit { seconds }) => their_seconds[place].push(*seconds),
             }
         }
     }
@@ -61,6 +63,27 @@ pub fn measure(
     Ok(rows)
 }
 
+/// Both sides must project alike, or the comparison would be of two different things.
+pub fn agree(ours: &mut Worker, theirs: &mut Worker) -> Result<()> {
+    for (y0, y1) in [
+        (0.0, 0.0),
+        (1.5, 0.0),
+        (-0.4, 2.9),
+        (-3.0, -3.0),
+        (0.7, -1.1),
+    ] {
+        let (our_point, their_point) = (ours.project([y0, y1])?, theirs.project([y0, y1])?);
+        let pairs = our_point.iter().zip(&their_point);
+        let distance = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        // Written so that NaN is refused.
+        ensure!(
+            our_point.len() == their_point.len() && distance <= 1e-3,
+            "({y0}, {y1}) is projected to {our_point:?} by us and to {their_point:?} by the peers"
+        );
+    }
+    Ok(())
+}
+
 fn row(group: &Group, against: &Against, ours: &[f64], theirs: &[f64], per_flop: f64) -> Row {
     let ratios = ours
         .iter()
@@ -70,6 +93,7 @@ fn row(group: &Group, against: &Against, ours: &[f64], theirs: &[f64], per_flop:
     let (name, required) = match against {
         Against::Peer { what, times, .. } => ((*what).to_owned(), *times),
         Against::Peak { share } => ("multiply-add peak of the core".to_owned(), Some(*share)),
+        Against::Limit { seconds } => (format!("limit of {:.1} µs", seconds * 1e6), Some(1.0)),
     };
     let their_spread = match against {
         Against::Peak { .. } => None,
@@ -135,5 +159,18 @@ mod tests {
         );
         assert_eq!(row.ratio.median, 0.8);
         assert_eq!(row.met, Some(true));
+    }
+
+    #[test]
+    fn a_limit_is_met_by_what_is_shorter() {
+        let limit = Against::Limit { seconds: 0.4e-6 };
+        assert_eq!(
+            row(group(), &limit, &[0.3e-6], &[0.4e-6], 1.0).met,
+            Some(true)
+        );
+        assert_eq!(
+            row(group(), &limit, &[0.5e-6], &[0.4e-6], 1.0).met,
+            Some(false)
+        );
     }
 }

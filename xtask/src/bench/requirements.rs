@@ -10,6 +10,8 @@ pub enum Against {
     },
     /// The multiply-add peak of this core: the share of it that we must reach.
     Peak { share: f64 },
+    /// A time that one call may take at most.
+    Limit { seconds: f64 },
 }
 
 /// One case of ours and all that it is held against, measured in turns.
@@ -23,20 +25,65 @@ pub struct Group {
 pub const PEAK: &str = "peak";
 
 /// Every comparison, the required factors with it.
-pub const GROUPS: &[Group] = &[Group {
-    name: "phase-one",
-    what: "step of phase 1, batch 256",
-    against: &[
-        Against::Peer {
-            case: "phase-one-best",
-            what: "best PyTorch: compiled, fused Adam",
-            times: Some(2.8),
-        },
-        Against::Peer {
-            case: "phase-one-released",
-            what: "released style: DataLoader, eager",
-            times: Some(8.0),
-        },
-        Against::Peak { share: 0.75 },
-    ],
-}];
+pub const GROUPS: &[Group] = &[
+    Group {
+        name: "point",
+        what: "one projection",
+        against: &[
+            Against::Peer {
+                case: "point-eager",
+                what: "PyTorch, eager",
+                times: Some(80.0),
+            },
+            Against::Peer {
+                case: "point-onnx",
+                what: "ONNX Runtime",
+                times: Some(9.0),
+            },
+            Against::Peer {
+                case: "point-released",
+                what: "released style: array to array",
+                times: None,
+            },
+        ],
+    },
+    Group {
+        name: "small-point",
+        what: "one projection, small networks (32 wide, 3 deep)",
+        against: &[Against::Limit { seconds: 0.4e-6 }],
+    },
+    Group {
+        name: "batch",
+        what: "65,536 projections",
+        against: &[
+            Against::Peer {
+                case: "batch-onnx",
+                what: "ONNX Runtime",
+                times: Some(1.8),
+            },
+            Against::Peer {
+                case: "batch-eager",
+                what: "PyTorch, eager",
+                times: None,
+            },
+            Against::Peak { share: 0.75 },
+        ],
+    },
+    Group {
+        name: "phase-one",
+        what: "step of phase 1, batch 256",
+        against: &[
+            Against::Peer {
+                case: "phase-one-best",
+                what: "best PyTorch: compiled, fused Adam",
+                times: Some(2.8),
+            },
+            Against::Peer {
+                case: "phase-one-released",
+                what: "released style: DataLoader, eager",
+                times: Some(8.0),
+            },
+            Against::Peak { share: 0.75 },
+        ],
+    },
+];

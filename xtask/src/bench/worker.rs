@@ -66,6 +66,14 @@ impl Worker {
         self.ask_number(&format!("flops {case}"), "flops")
     }
 
+    /// The projection of one point.
+    pub fn project(&mut self, point: [f64; 2]) -> Result<Vec<f64>> {
+        let text = self.ask(&format!("project {} {}", point[0], point[1]), "point")?;
+        text.split_whitespace()
+            .map(|value| Ok(value.parse()?))
+            .collect()
+    }
+
     fn ask_number(&mut self, request: &str, kind: &str) -> Result<f64> {
         let text = self.ask(request, kind)?;
         match text.trim().parse() {

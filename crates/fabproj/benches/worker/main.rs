@@ -6,18 +6,24 @@
 //! ```text
 //! warm NAME                prepares the case and calls it until it is warm    ->  ok
 //! run NAME REPETITIONS     times it                                           ->  seconds S...
+//! project Y...             projects one point, to compare the sides           ->  point P...
 //! flops NAME               floating-point operations of one call              ->  flops N
 //! ```
 //!
-//! Each S is the mean time of one call over a repetition of at least `--milliseconds`.
+//! Each S is the mean time of one call over a repetition of at least `--milliseconds`, on the wall's
+//! clock or, with `--cpu-time`, on the process's. With `--write FILE` it only writes the model that it is timed with, for the other side to read.
 
+mod clock;
 mod peak;
 mod phase_one;
+mod projection;
 
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::{self, BufRead, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use clock::Clock;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -34,18 +40,29 @@ trait Case {
 type Maker = fn() -> Outcome<Box<dyn Case>>;
 
 /// All cases by name.
-const CASES: [(&str, Maker); 2] = [("peak", peak::case), ("phase-one", phase_one::case)];
+const CASES: [(&str, Maker); 5] = [
+    ("peak", peak::case),
+    ("point", projection::point),
+    ("small-point", projection::small_point),
+    ("batch", projection::batch),
+    ("phase-one", phase_one::case),
+];
 
 /// A case with the number of calls that fill a repetition.
 struct Timed {
     case: Box<dyn Case>,
     calls: u64,
+    clock: Clock,
 }
 
 impl Timed {
-    fn new(mut case: Box<dyn Case>, least: Duration) -> Self {
+    fn new(mut case: Box<dyn Case>, least: Duration, clock: Clock) -> Self {
         case.call();
-        let mut timed = Self { case, calls: 1 };
+        let mut timed = Self {
+            case,
+            calls: 1,
+            clock,
+        };
         loop {
             let spent = timed.repetition() * timed.calls as f64;
             if spent >= least.as_secs_f64() {
@@ -58,16 +75,17 @@ impl Timed {
 
     /// Seconds per call.
     fn repetition(&mut self) -> f64 {
-        let start = Instant::now();
+        let start = self.clock.seconds();
         for _ in 0..self.calls {
             self.case.call();
         }
-        start.elapsed().as_secs_f64() / self.calls as f64
+        (self.clock.seconds() - start) / self.calls as f64
     }
 }
 
 struct Worker {
     least: Duration,
+    clock: Clock,
     warm: HashMap<&'static str, Timed>,
 }
 
@@ -82,6 +100,12 @@ impl Worker {
                 let seconds = (0..repetitions).map(|_| format!(" {:e}", timed.repetition()));
                 Ok("seconds".to_owned() + &seconds.collect::<String>())
             }
+            ["project", ref point @ ..] => {
+                let point: Vec<f32> = point.iter().map(|y| y.parse()).collect::<Result<_, _>>()?;
+                let projection = projection::project_one(&point)?;
+                let values = projection.iter().map(|value| format!(" {value}"));
+                Ok("point".to_owned() + &values.collect::<String>())
+            }
             _ => Err(format!("unknown request: {request}").into()),
         }
     }
@@ -90,26 +114,32 @@ impl Worker {
         let found = CASES.iter().find(|(known, _)| *known == name);
         let &(name, make) = found.ok_or_else(|| format!("unknown case: {name}"))?;
         if !self.warm.contains_key(name) {
-            self.warm.insert(name, Timed::new(make()?, self.least));
+            self.warm
+                .insert(name, Timed::new(make()?, self.least, self.clock));
         }
         self.warm.get_mut(name).ok_or_else(|| name.into())
     }
 }
 
-/// The value after `--milliseconds`; whatever cargo adds is ignored.
-fn least_repetition() -> Outcome<Duration> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let place = arguments
-        .iter()
-        .position(|argument| argument == "--milliseconds");
-    let value = place.and_then(|place| arguments.get(place + 1));
-    let milliseconds: f64 = value.map_or(Ok(50.0), |text| text.parse())?;
-    Ok(Duration::try_from_secs_f64(milliseconds / 1000.0)?)
+/// The value after an option; whatever cargo adds to the arguments is ignored.
+fn option(name: &str) -> Option<String> {
+    std::env::args()
+        .skip_while(|argument| argument != name)
+        .nth(1)
 }
 
 fn main() -> Outcome<()> {
+    if let Some(path) = option("--write") {
+        return Ok(std::fs::write(
+            path,
+            projection::paper_model()?.to_bytes()?,
+        )?);
+    }
+    let milliseconds: f64 = option("--milliseconds").map_or(Ok(50.0), |text| text.parse())?;
+    let least = Duration::try_from_secs_f64(milliseconds / 1000.0)?;
     let mut worker = Worker {
-        least: least_repetition()?,
+        least,
+        clock: Clock::new(std::env::args().any(|argument| argument == "--cpu-time")),
         warm: HashMap::new(),
     };
     let mut answers = io::stdout().lock();
