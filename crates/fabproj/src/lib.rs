@@ -1,5 +1,6 @@
 //! Learns a fast map onto a feasible set, and runs it.
 
+pub mod certify;
 pub mod data;
 pub mod file;
 pub mod near;

@@ -1,0 +1,150 @@
+//! What a certificate says.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::lower_bound;
+
+/// How often a projector is right, measured on fresh draws, with which confidence.
+///
+/// Shares are fractions from 0 to 1. Distances are in the units of y. Whether a point is feasible was
+/// decided in f64 on the exact f32 values that the projector returned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Certificate {
+    /// The fingerprint of the set that decided (see [`Description::hash`](crate::set::Description::hash)).
+    pub set_hash: String,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// Each lower bound holds with this probability.
+    pub confidence: f64,
+
+    /// Inputs drawn uniformly from the set's bounds, and x from its parameter bounds.
+    pub samples: usize,
+    /// How many of these inputs the projector, without a guard, sent to an infeasible point.
+    pub raw_failures: usize,
+    /// Share of the inputs that it sent to a feasible point.
+    pub raw_feasible: f64,
+    /// The Clopper-Pearson lower bound of that share.
+    pub raw_lower_bound: f64,
+    /// The same share among the inputs that were infeasible before; null when there were none.
+    pub raw_feasible_of_infeasible: Option<f64>,
+
+    /// Share of the same inputs for which the guarded projector returned a feasible point.
+    pub guarded_feasible: f64,
+    /// The Clopper-Pearson lower bound of that share.
+    pub guarded_lower_bound: f64,
+    /// What the guard did, and how often.
+    pub guarded_statuses: BTreeMap<String, usize>,
+    /// Why there is no guard, when none of the model's decodes is feasible.
+    #[serde(default)]
+    pub guard_problem: Option<String>,
+
+    /// Share of feasible decodes of points drawn uniformly from the charts' latent sets.
+    pub inside_feasible: f64,
+    /// Its lower bound.
+    pub inside_lower_bound: f64,
+    /// Share of feasible decodes of points drawn from the surfaces of the latent sets.
+    pub surface_feasible: f64,
+    /// Its lower bound.
+    pub surface_lower_bound: f64,
+    /// The same by chart.
+    pub charts: Vec<ChartShares>,
+
+    /// Share of the feasible cells that some feasible decode reaches; null for input-dependent sets
+    /// and above three dimensions.
+    pub coverage: Option<f64>,
+    /// How coverage was measured.
+    #[serde(default)]
+    pub coverage_grid: Option<CoverageGrid>,
+
+    /// How many feasible inputs `mean_move` is the mean of; where too few of the inputs were feasible,
+    /// more were drawn.
+    pub feasible_inputs: usize,
+    /// Mean distance from feasible inputs to their projections; null when no feasible input was found.
+    pub mean_move: Option<f64>,
+    /// Mean distance from infeasible inputs to their projections; null when there were none.
+    pub mean_distance: Option<f64>,
+    /// The same for the guarded projector; null without a guard too.
+    pub guarded_mean_distance: Option<f64>,
+    /// Mean distance from the same infeasible inputs to their true nearest feasible points; null where
+    /// the set does not know them.
+    pub nearest_distance: Option<f64>,
+    /// `mean_distance - nearest_distance`; null where either is.
+    pub mean_excess: Option<f64>,
+
+    /// For an input-dependent set: the slice of x with the smallest share of feasible projections.
+    #[serde(default)]
+    pub worst_slice: Option<Slice>,
+    /// For an input-dependent set of few parameters: the shares by slices of each coordinate of x.
+    #[serde(default)]
+    pub slices: Vec<Slice>,
+}
+
+/// A share that was counted, with its lower bound.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Share {
+    /// How many points were drawn.
+    pub samples: usize,
+    /// How many of them were infeasible.
+    pub failures: usize,
+    /// Share of feasible ones.
+    pub feasible: f64,
+    /// Its Clopper-Pearson lower bound.
+    pub lower_bound: f64,
+}
+
+impl Share {
+    /// The share of `samples` draws of which `failures` failed.
+    pub fn counted(samples: usize, failures: usize, confidence: f64) -> Self {
+        let successes = samples.saturating_sub(failures);
+        Self {
+            samples,
+            failures,
+            feasible: successes as f64 / samples.max(1) as f64,
+            lower_bound: lower_bound(successes, samples, confidence),
+        }
+    }
+}
+
+/// The decodes of one chart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ChartShares {
+    /// Of points drawn uniformly from the latent set.
+    pub inside: Share,
+    /// Of points of its surface.
+    pub surface: Share,
+}
+
+/// The grid on which coverage was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CoverageGrid {
+    /// Side of a cell, in the units of y.
+    pub side: f64,
+    /// Cells of the set's bounds whose middle is feasible.
+    pub cells: usize,
+    /// Cells of these that a feasible decode reached.
+    pub reached: usize,
+    /// How many latent points were decoded, at most: the search ends when every cell is reached.
+    pub decodes: usize,
+}
+
+/// The inputs whose parameters lie in an interval of one coordinate of x.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Slice {
+    /// The name of the coordinate.
+    pub parameter: String,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
+    /// The projections of its inputs. The bounds of all slices hold *together* with the certificate's
+    /// confidence.
+    #[serde(flatten)]
+    pub share: Share,
+}

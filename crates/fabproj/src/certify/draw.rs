@@ -1,0 +1,91 @@
+//! The declared distributions, in tasks that do not depend on the number of threads.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::CertifyError;
+use crate::set::{ConstraintSet, Interval};
+
+/// Rows of one task.
+pub const ROWS: usize = 1024;
+
+/// What a stream of random numbers is for: no two draws of a certificate share one.
+#[derive(Clone, Copy)]
+pub enum Purpose {
+    Inputs,
+    FurtherInputs,
+    Inside(usize),
+    Surface(usize),
+    Coverage(usize),
+}
+
+/// The random numbers of one task.
+pub fn stream(seed: u64, purpose: Purpose, task: usize) -> ChaCha8Rng {
+    let (kind, chart) = match purpose {
+        Purpose::Inputs => (0, 0),
+        Purpose::FurtherInputs => (1, 0),
+        Purpose::Inside(chart) => (2, chart),
+        Purpose::Surface(chart) => (3, chart),
+        Purpose::Coverage(chart) => (4, chart),
+    };
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(kind << 56 | (chart as u64) << 40 | task as u64);
+    rng
+}
+
+/// Rows drawn uniformly from the bounds of y and of x, in single precision: exactly the numbers that
+/// the projector and then, widened, the set are asked about.
+pub struct Region {
+    y: Vec<Interval>,
+    x: Vec<Interval>,
+}
+
+impl Region {
+    pub fn of(set: &dyn ConstraintSet) -> Self {
+        Self {
+            y: set.bounds(),
+            x: set.parameter_bounds(),
+        }
+    }
+
+    /// The interval of a coordinate of x.
+    pub fn parameter(&self, index: usize) -> Interval {
+        self.x[index]
+    }
+
+    pub fn points(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+        uniform(&self.y, rows, rng)
+    }
+
+    pub fn parameters(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+        uniform(&self.x, rows, rng)
+    }
+}
+
+fn uniform(bounds: &[Interval], rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    let mut values = Vec::with_capacity(rows * bounds.len());
+    for _ in 0..rows {
+        let row = bounds
+            .iter()
+            .map(|(low, high)| low + (high - low) * rng.random::<f64>());
+        values.extend(row.map(|value| value as f32));
+    }
+    values
+}
+
+/// Runs tasks of [`ROWS`] rows (the last may have fewer) in parallel; their results in order.
+pub fn tasks<T: Send>(
+    samples: usize,
+    run: impl Fn(usize, usize) -> Result<T, CertifyError> + Sync,
+) -> Result<Vec<T>, CertifyError> {
+    (0..samples.div_ceil(ROWS))
+        .into_par_iter()
+        .map(|task| run(task, ROWS.min(samples - task * ROWS)))
+        .collect()
+}
+
+/// Row by row, in f64.
+pub fn widened(values: &[f32]) -> Vec<f64> {
+    values.iter().copied().map(f64::from).collect()
+}

@@ -1,0 +1,245 @@
+//! How often is a projector right, and with which confidence?
+//!
+//! [`certify`] draws fresh points from declared distributions, lets the set decide in f64 about what the
+//! projector made of them, and counts. Nothing that training has seen is used.
+
+mod bound;
+mod certificate;
+mod coverage;
+mod decodes;
+mod draw;
+mod inputs;
+#[cfg(test)]
+mod tests;
+
+use fabproj_core::{CallError, Guard, Projector};
+use serde::{Deserialize, Serialize};
+
+pub use self::bound::lower_bound;
+pub use self::certificate::{Certificate, ChartShares, CoverageGrid, Share, Slice};
+use self::inputs::Inputs;
+use crate::set::ConstraintSet;
+
+/// What is drawn, and how sure the bounds are to be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Plan {
+    /// Inputs, and latent points inside and on the surface of each chart's latent set; default 100 000.
+    pub samples: usize,
+    /// Each lower bound holds with this probability; default 0.99.
+    pub confidence: f64,
+    /// The seed of all draws; default 0.
+    pub seed: u64,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            samples: 100_000,
+            confidence: 0.99,
+            seed: 0,
+        }
+    }
+}
+
+/// Why no certificate was made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CertifyError {
+    /// The set and the projector have different dimensions.
+    #[error(
+        "the model projects {model} numbers {what}, the set has {set}: it is a model for another set"
+    )]
+    Dimension {
+        /// Which of the two, `y` or `x`.
+        what: &'static str,
+        /// Dimension of the projector.
+        model: usize,
+        /// Dimension of the set.
+        set: usize,
+    },
+    /// Nothing would be drawn.
+    #[error("a certificate needs at least one sample")]
+    NoSamples,
+    /// Not a probability strictly between 0 and 1.
+    #[error("the confidence is {found}; it must lie between 0 and 1, both excluded")]
+    Confidence {
+        /// The confidence that was asked for.
+        found: f64,
+    },
+    /// The set states bounds that nothing can be drawn from.
+    #[error(
+        "the bounds of coordinate {index} of {what}, [{low}, {high}], are not finite or reversed"
+    )]
+    Bounds {
+        /// Which of the two, `y` or `x`.
+        what: &'static str,
+        /// The coordinate.
+        index: usize,
+        /// Its lower bound.
+        low: f64,
+        /// Its upper bound.
+        high: f64,
+    },
+    /// The projector refused a call.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+/// Measures a projector against the set that it is meant for.
+///
+/// The same plan gives the same certificate, whatever the number of threads.
+///
+/// # Errors
+///
+/// [`CertifyError`] when the set does not fit the projector or the plan makes no sense. A projector that
+/// is bad, even one without any feasible output, is no error: the certificate says so.
+///
+/// ```
+/// # use fabproj::core::*;
+/// use fabproj::certify::{Plan, certify};
+/// # let identity = Network {
+/// #     layers: vec![Layer { inputs: 2, outputs: 2, weights: vec![1.0, 0.0, 0.0, 1.0], bias: vec![0.0; 2] }],
+/// #     hidden: Activation::Relu,
+/// #     output: Activation::Identity,
+/// #     skip: None,
+/// # };
+/// # let unit = |n: usize| Frame { centre: vec![0.0; n], scale: vec![1.0; n] };
+/// # let model = Model {
+/// #     dim: 2,
+/// #     parameter_dim: 0,
+/// #     frame: unit(2),
+/// #     parameter_frame: unit(0),
+/// #     gate: None,
+/// #     charts: vec![Chart {
+/// #         frame: unit(2),
+/// #         encoder: identity.clone(),
+/// #         latent: LatentSet::Shell { inner: 1.01, outer: 1.99, smooth: None },
+/// #         decoders: vec![identity],
+/// #         decoder_gate: None,
+/// #         blend: Blend::Soft,
+/// #     }],
+/// #     discriminator: None,
+/// #     anchors: Vec::new(),
+/// # };
+/// // A model whose networks are the identity and whose latent set is a ring within the ring.
+/// let projector = Projector::new(&model)?;
+/// let ring = fabproj::set::built_in("concentric-circles")?;
+/// let plan = Plan { samples: 2000, ..Plan::default() };
+/// let certificate = certify(ring.as_ref(), &projector, &plan)?;
+/// assert_eq!(certificate.raw_feasible, 1.0);
+/// assert!(certificate.raw_lower_bound > 0.997);
+/// assert!(certificate.mean_excess.unwrap() < 0.011);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn certify(
+    set: &dyn ConstraintSet,
+    projector: &Projector,
+    plan: &Plan,
+) -> Result<Certificate, CertifyError> {
+    check(set, projector, plan)?;
+    let guard = Guard::new(projector, |y: &[f64], x: &[f64]| set.contains(y, x));
+    let (guard, guard_problem) = match guard {
+        Ok(guard) => (Some(guard), None),
+        Err(problem) => (None, Some(problem.to_string())),
+    };
+    let charts = decodes::measure(set, projector, plan)?;
+    let grid = coverage::measure(set, projector, plan)?;
+    let inputs = inputs::measure(set, projector, guard.as_ref(), plan)?;
+    let (feasible_inputs, mean_move) = inputs::moves(set, projector, &inputs, plan)?;
+    let slices = inputs.slices(set, plan);
+    let pooled = |part: fn(&ChartShares) -> &Share| {
+        let samples = charts.iter().map(|chart| part(chart).samples).sum();
+        let failures = charts.iter().map(|chart| part(chart).failures).sum();
+        Share::counted(samples, failures, plan.confidence)
+    };
+    let (inside, surface) = (
+        pooled(|chart| &chart.inside),
+        pooled(|chart| &chart.surface),
+    );
+    let raw = Share::counted(plan.samples, inputs.raw_failures, plan.confidence);
+    let guarded = Share::counted(plan.samples, inputs.guarded_failures, plan.confidence);
+    let Inputs { infeasible, .. } = inputs;
+    let mean = |sum: f64| (infeasible > 0).then(|| sum / infeasible as f64);
+    let nearest_distance = inputs.nearest.and_then(mean);
+    let mean_distance = mean(inputs.distance);
+    Ok(Certificate {
+        set_hash: set.description().hash(),
+        seed: plan.seed,
+        confidence: plan.confidence,
+        samples: plan.samples,
+        raw_failures: raw.failures,
+        raw_feasible: raw.feasible,
+        raw_lower_bound: raw.lower_bound,
+        raw_feasible_of_infeasible: mean((infeasible - inputs.raw_failures_of_infeasible) as f64),
+        guarded_feasible: guarded.feasible,
+        guarded_lower_bound: guarded.lower_bound,
+        guarded_statuses: inputs.statuses(),
+        guard_problem,
+        inside_feasible: inside.feasible,
+        inside_lower_bound: inside.lower_bound,
+        surface_feasible: surface.feasible,
+        surface_lower_bound: surface.lower_bound,
+        charts,
+        coverage: grid.map(|grid| grid.reached as f64 / grid.cells as f64),
+        coverage_grid: grid,
+        feasible_inputs,
+        mean_move,
+        mean_distance,
+        guarded_mean_distance: guard.and_then(|_| mean(inputs.guarded_distance)),
+        nearest_distance,
+        mean_excess: mean_distance
+            .zip(nearest_distance)
+            .map(|(distance, nearest)| distance - nearest),
+        worst_slice: worst(&slices),
+        slices: if set.parameter_dim() <= LISTED_PARAMETERS {
+            slices
+        } else {
+            Vec::new()
+        },
+    })
+}
+
+/// With more parameters than this only the worst slice is kept.
+const LISTED_PARAMETERS: usize = 8;
+
+/// The first slice with the smallest share.
+fn worst(slices: &[Slice]) -> Option<Slice> {
+    let smallest = slices
+        .iter()
+        .min_by(|a, b| a.share.feasible.total_cmp(&b.share.feasible));
+    smallest.cloned()
+}
+
+fn check(set: &dyn ConstraintSet, projector: &Projector, plan: &Plan) -> Result<(), CertifyError> {
+    let dimensions = [
+        ("y", projector.dim(), set.dim()),
+        ("x", projector.parameter_dim(), set.parameter_dim()),
+    ];
+    for (what, model, set) in dimensions {
+        if model != set {
+            return Err(CertifyError::Dimension { what, model, set });
+        }
+    }
+    if plan.samples == 0 {
+        return Err(CertifyError::NoSamples);
+    }
+    if !(plan.confidence > 0.0 && plan.confidence < 1.0) {
+        return Err(CertifyError::Confidence {
+            found: plan.confidence,
+        });
+    }
+    for (what, bounds) in [("y", set.bounds()), ("x", set.parameter_bounds())] {
+        for (index, (low, high)) in bounds.into_iter().enumerate() {
+            if !(low <= high && low.is_finite() && high.is_finite()) {
+                return Err(CertifyError::Bounds {
+                    what,
+                    index,
+                    low,
+                    high,
+                });
+            }
+        }
+    }
+    Ok(())
+}
