@@ -3,6 +3,7 @@
 pub mod atlas;
 pub mod chart;
 pub mod measure;
+pub mod paper;
 pub mod session;
 pub mod state;
 

@@ -1,0 +1,31 @@
+//! The paper's training, as released and as printed.
+//!
+//! Phase 1 reconstructs feasible points; phase 2 structures the latent space with a discriminator and
+//! five losses. [`PaperConfig::released`] follows the paper's released code, flaws included;
+//! [`PaperConfig::text`] follows its equations and its appendix. Every ablation is a setting.
+
+mod autoencoder;
+mod blend;
+mod config;
+mod decoders;
+mod drive;
+mod error;
+mod geometry;
+mod learner;
+mod losses;
+mod material;
+mod phases;
+mod structuring;
+mod trained;
+mod training;
+mod weights;
+
+pub use config::{
+    CheckedPaperConfig, DiscriminatorRows, GeometryPoints, PaperConfig, PaperConfigError,
+    Reconstruction,
+};
+pub use error::PaperTrainError;
+pub use losses::Losses;
+pub use trained::{PaperSummary, PaperTrained, PhaseSummary, ball_score};
+pub use training::{LabelledPoints, PaperTraining, PhaseOne, train, train_labelled};
+pub use weights::{LossWeights, grid, select_released};
