@@ -109,7 +109,8 @@ struct Log(std::sync::Mutex<Vec<String>>);
 
 impl Observer for Log {
     fn observe(&self, event: &Event) {
-        self.0.lock().unwrap().push(format!("{event:?}"));
+        let mut events = self.0.lock().expect("no observer panics");
+        events.push(format!("{event:?}"));
     }
 }
 
