@@ -17,7 +17,7 @@ class ModelFiles(unittest.TestCase):
     """A reader that shares no code with ours finds the same projections in our files."""
 
     def test_projections_agree(self):
-        models = sorted(REFERENCE.glob("*.fabproj"))
+        models = sorted(REFERENCE.glob("*.fab"))
         self.assertGreaterEqual(len(models), 3)
         for path in models:
             calls = load_file(path.with_suffix(".calls.safetensors"))

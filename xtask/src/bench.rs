@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let python = Environment::prepare("bench", "bench/requirements.txt")?;
     let executable = executable()?;
-    let model = shell::target_folder()?.join("bench.fabproj");
+    let model = shell::target_folder()?.join("bench.fab");
     step(
         "model to compare with",
         Command::new(&executable).arg("--write").arg(&model),

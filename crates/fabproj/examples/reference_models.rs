@@ -1,5 +1,5 @@
 //! Writes model files with every kind of part, and what the projector makes of some points, so that
-//! readers in other languages can be checked: `NAME.fabproj` beside `NAME.calls.safetensors`, which
+//! readers in other languages can be checked: `NAME.fab` beside `NAME.calls.safetensors`, which
 //! holds the tensors `y`, `x` and `projection`.
 //!
 //! ```text
@@ -183,7 +183,7 @@ fn write(name: &str, model: &Model, folder: &Path, rng: &mut ChaCha8Rng) -> Outc
     for (name, bytes, dim) in &arrays {
         tensors.insert(*name, TensorView::new(Dtype::F32, vec![ROWS, *dim], bytes)?);
     }
-    fs::write(folder.join(format!("{name}.fabproj")), model.to_bytes()?)?;
+    fs::write(folder.join(format!("{name}.fab")), model.to_bytes()?)?;
     fs::write(
         folder.join(format!("{name}.calls.safetensors")),
         safetensors::serialize(tensors, None)?,

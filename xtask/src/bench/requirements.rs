@@ -86,4 +86,25 @@ pub const GROUPS: &[Group] = &[
             Against::Peak { share: 0.75 },
         ],
     },
+    Group {
+        name: "phase-two",
+        what: "step of phase 2, batch 256",
+        against: &[
+            Against::Peer {
+                case: "phase-two-vectorised",
+                what: "vectorised PyTorch: pushed tangents, fused Adam",
+                times: Some(3.0),
+            },
+            Against::Peer {
+                case: "phase-two-compiled",
+                what: "the same, compiled",
+                times: Some(3.0),
+            },
+            Against::Peer {
+                case: "phase-two-released",
+                what: "released style: a Jacobian per row",
+                times: Some(25.0),
+            },
+        ],
+    },
 ];

@@ -16,7 +16,9 @@
 mod clock;
 mod peak;
 mod phase_one;
+mod phase_two;
 mod projection;
+mod training;
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -40,12 +42,13 @@ trait Case {
 type Maker = fn() -> Outcome<Box<dyn Case>>;
 
 /// All cases by name.
-const CASES: [(&str, Maker); 5] = [
+const CASES: [(&str, Maker); 6] = [
     ("peak", peak::case),
     ("point", projection::point),
     ("small-point", projection::small_point),
     ("batch", projection::batch),
     ("phase-one", phase_one::case),
+    ("phase-two", phase_two::case),
 ];
 
 /// A case with the number of calls that fill a repetition.
