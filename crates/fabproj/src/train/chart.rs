@@ -70,6 +70,13 @@ const EDGE_SHARE: f32 = 0.35;
 const RESTORATIONS: usize = 64;
 /// Radius of latent balls and half side of boxes.
 const LATENT_SIZE: f32 = 0.5;
+/// Share of phase 2 after which the margin follows the failures, and how often it does.
+const FOLLOW_FROM: f32 = 0.4;
+const FOLLOW_EVERY: u64 = 250;
+/// Rows of each kind on which failures are measured then.
+const FOLLOW_ROWS: usize = 1024;
+/// The margin does not grow beyond what leaves this share of the boundary.
+const SURVIVAL: f32 = 0.85;
 const EMA_DECAY: f32 = 0.998;
 const CLIP: f32 = 2.0;
 
@@ -105,7 +112,6 @@ pub struct ChartTraining<'a> {
     optimiser: [Adam; 2],
     average: [Ema; 2],
     margin: f32,
-    failure_rate: f32,
     step: u64,
     rng: ChaCha8Rng,
     scratch: Scratch,
@@ -162,7 +168,6 @@ impl<'a> ChartTraining<'a> {
             eroded: Vec::new(),
             wanted: Wanted::default(),
             margin: config.margin,
-            failure_rate: 0.0,
             step: 0,
             optimiser: [adam(&encoder), adam(&decoder)],
             average: [ema(&encoder), ema(&decoder)],
@@ -256,14 +261,14 @@ impl<'a> ChartTraining<'a> {
         let phase_two = self.step >= self.config.phase_one;
         let (feasible, infeasible) = self.draw_rows(phase_two);
         let samples = if phase_two { 2 * self.config.rows } else { 0 };
-        self.encode(feasible + infeasible);
+        encode(&self.encoder, &self.latent, self.pool, &mut self.scratch);
         self.draw_latents(samples);
         let report = self.losses(feasible, infeasible, samples);
         self.update(feasible + infeasible, feasible + infeasible + samples);
-        if phase_two && self.restorer.is_some() {
-            self.follow_failures(report.failures);
-        }
         self.step += 1;
+        if phase_two {
+            self.follow_failures();
+        }
         report
     }
 
@@ -314,26 +319,6 @@ impl<'a> ChartTraining<'a> {
             );
         }
         (count, count)
-    }
-
-    /// Encodes the drawn rows, clamps, and starts the decoder's input with them.
-    fn encode(&mut self, rows: usize) {
-        let dim = self.pool.dim();
-        let scratch = &mut self.scratch;
-        let latents = self
-            .encoder
-            .forward(&scratch.input, rows, &mut scratch.tapes[0]);
-        scratch.latent_before.clear();
-        scratch.latent_before.extend_from_slice(latents);
-        scratch.decoder_input.clear();
-        for (row, latent) in scratch.latent_before.chunks_exact(dim).enumerate() {
-            let start = scratch.decoder_input.len();
-            scratch.decoder_input.extend_from_slice(latent);
-            self.latent.clamp(&mut scratch.decoder_input[start..]);
-            scratch
-                .decoder_input
-                .extend_from_slice(self.pool.state_inner(scratch.states[row]));
-        }
     }
 
     /// Appends latent samples, half inside and half on the surface, at random states of the chart.
@@ -467,18 +452,74 @@ impl<'a> ChartTraining<'a> {
         }
     }
 
-    /// Lets the margin follow the failures that training itself sees.
-    fn follow_failures(&mut self, failures: f32) {
-        self.failure_rate = 0.9 * self.failure_rate + 0.1 * failures;
-        if self.step.is_multiple_of(20) {
-            let factor = if self.failure_rate > self.config.failure_goal {
-                1.04
-            } else {
-                1.0 / 1.04
-            };
-            self.margin = (self.margin * factor)
-                .clamp(self.config.margin_range.0, self.config.margin_range.1);
+    /// Lets the margin follow the failures of the averaged weights.
+    fn follow_failures(&mut self) {
+        let progress = (self.step - self.config.phase_one) as f32 / self.config.phase_two as f32;
+        if progress < FOLLOW_FROM || !self.step.is_multiple_of(FOLLOW_EVERY) {
+            return;
         }
+        let failures = self.measure_failures();
+        let (low, high) = self.config.margin_range;
+        let before = self.margin;
+        if failures > self.config.failure_goal {
+            self.margin = (self.margin * 1.3).min(high);
+        } else if failures < 0.1 * self.config.failure_goal {
+            self.margin = (self.margin / 1.2).max(low);
+        }
+        if self.margin != before {
+            self.erode();
+            if self.survival() < SURVIVAL && self.margin > before {
+                self.margin = before;
+                self.erode();
+            }
+        }
+    }
+
+    /// The largest share of infeasible outputs of the averaged weights over four kinds of points:
+    /// latent samples inside and on the surface, feasible and infeasible rows.
+    fn measure_failures(&mut self) -> f32 {
+        let chart = self.chart();
+        let (dim, width) = (self.pool.dim(), self.pool.dim() + self.pool.parameter_dim());
+        let saved = self.config.rows;
+        self.config.rows = FOLLOW_ROWS;
+        let (feasible, infeasible) = self.draw_rows(true);
+        let encoded = feasible + infeasible;
+        let samples = 2 * FOLLOW_ROWS;
+        encode(&chart.encoder, &self.latent, self.pool, &mut self.scratch);
+        self.draw_latents(samples);
+        self.config.rows = saved;
+        let decodes = chart.decoder.forward(
+            &self.scratch.decoder_input,
+            encoded + samples,
+            &mut self.scratch.tapes[1],
+        );
+        debug_assert_eq!(
+            self.scratch.decoder_input.len(),
+            (encoded + samples) * width
+        );
+        let mut failures = [0u32; 4];
+        let mut point = vec![0.0; dim];
+        for (row, decode) in decodes.chunks_exact(dim).enumerate() {
+            for j in 0..dim {
+                point[j] = decode[j] * self.scale + self.centre[j];
+            }
+            let kind = if row < feasible {
+                0
+            } else if row < encoded {
+                1
+            } else {
+                2 + row % 2
+            };
+            failures[kind] += u32::from(!self.pool.contains(&point, self.scratch.states[row]));
+        }
+        failures.iter().copied().max().unwrap_or(0) as f32 / FOLLOW_ROWS as f32
+    }
+
+    /// The share of boundary points that erosion by the margin leaves.
+    fn survival(&self) -> f32 {
+        let count =
+            |boundaries: &[Boundary]| boundaries.iter().map(Boundary::len).sum::<usize>() as f32;
+        count(&self.eroded) / count(&self.pool.boundaries).max(1.0)
     }
 
     /// The chart as it is now, with averaged weights.
@@ -603,6 +644,24 @@ fn push_row(
     scratch.input.extend_from_slice(pool.state_inner(state));
     scratch.wanted.extend_from_slice(wanted);
     scratch.states.push(state);
+}
+
+/// Encodes the drawn rows, clamps, and starts the decoder's input with them.
+fn encode(encoder: &Mlp, latent_set: &LatentSet, pool: &Pool, scratch: &mut Scratch) {
+    let dim = pool.dim();
+    let rows = scratch.states.len();
+    let latents = encoder.forward(&scratch.input, rows, &mut scratch.tapes[0]);
+    scratch.latent_before.clear();
+    scratch.latent_before.extend_from_slice(latents);
+    scratch.decoder_input.clear();
+    for (row, latent) in scratch.latent_before.chunks_exact(dim).enumerate() {
+        let start = scratch.decoder_input.len();
+        scratch.decoder_input.extend_from_slice(latent);
+        latent_set.clamp(&mut scratch.decoder_input[start..]);
+        scratch
+            .decoder_input
+            .extend_from_slice(pool.state_inner(scratch.states[row]));
+    }
 }
 
 fn gather(rows: &[f32], indices: &[u32], dim: usize) -> Vec<f32> {
