@@ -6,17 +6,21 @@
 use fabproj_core::LatentSet;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::data::boundary::Boundary;
-use crate::data::pool::radius_quantile;
 use crate::data::restore::Restorer;
 use crate::data::tree::squared_distance;
 use crate::data::{Pool, Rows};
 use crate::nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
 use crate::sample;
 
+use super::fit::{Fit, LatentKind};
+use super::penalty::Penalty;
+use super::state::{RandomState, State};
+
 /// How one chart is shaped. All lengths are in working units.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChartConfig {
     /// Width of the hidden layers of encoder and decoder.
     pub width: usize,
@@ -24,6 +28,8 @@ pub struct ChartConfig {
     pub depth: usize,
     /// The latent set's kind.
     pub latent: LatentKind,
+    /// Smoothness of its map; `None`: the hard map.
+    pub smooth: Option<f32>,
     /// Steps of phase 1: reconstruction alone.
     pub phase_one: u64,
     /// Steps of phase 2: structuring.
@@ -42,17 +48,6 @@ pub struct ChartConfig {
     pub hinge: f32,
 }
 
-/// The kind of latent set of a chart; sizes follow from the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LatentKind {
-    /// A ball.
-    Ball,
-    /// A shell whose hole is as large, relatively, as the one around the chart's centre.
-    Shell,
-    /// A box.
-    Box,
-}
-
 /// Rows of the pool that belong to one chart.
 #[derive(Clone, Debug, Default)]
 pub struct ChartRows {
@@ -68,8 +63,6 @@ pub struct ChartRows {
 const EDGE_SHARE: f32 = 0.35;
 /// Restorations per step above three dimensions.
 const RESTORATIONS: usize = 64;
-/// Radius of latent balls and half side of boxes.
-const LATENT_SIZE: f32 = 0.5;
 /// Share of phase 2 after which the margin follows the failures, and how often it does.
 const FOLLOW_FROM: f32 = 0.4;
 const FOLLOW_EVERY: u64 = 250;
@@ -93,6 +86,18 @@ pub struct StepReport {
     pub failures: f32,
 }
 
+impl StepReport {
+    /// Losses by name, for observers.
+    pub fn losses(&self) -> [(&'static str, f32); 4] {
+        [
+            ("reconstruction", self.reconstruction),
+            ("projection", self.projection),
+            ("hinge", self.hinge),
+            ("failures", self.failures),
+        ]
+    }
+}
+
 /// One chart in training.
 pub struct ChartTraining<'a> {
     config: ChartConfig,
@@ -107,6 +112,7 @@ pub struct ChartTraining<'a> {
     centre: Vec<f32>,
     scale: f32,
     latent: LatentSet,
+    latent_dim: usize,
     encoder: Mlp,
     decoder: Mlp,
     optimiser: [Adam; 2],
@@ -115,6 +121,15 @@ pub struct ChartTraining<'a> {
     step: u64,
     rng: ChaCha8Rng,
     scratch: Scratch,
+}
+
+/// The part of a checkpoint that is not tensors.
+#[derive(Serialize, Deserialize)]
+struct Progress {
+    config: ChartConfig,
+    step: u64,
+    margin: f32,
+    random: RandomState,
 }
 
 /// Targets of a chart's rows: the nearest point that is feasible by the margin.
@@ -157,11 +172,14 @@ impl<'a> ChartTraining<'a> {
                 .zip(&centre)
                 .for_each(|(v, c)| *v = (*v - c) / scale);
         }
-        let (latent, skip) = fit_latent(config.latent, &inner, dim);
+        let fit = Fit::new(config.latent, config.smooth, &inner, dim);
         let hidden = vec![config.width; config.depth];
-        let spec = MlpSpec::new(dim + pool.parameter_dim(), &hidden, dim).with_skip(dim);
-        let encoder = start(spec.clone(), skip, &mut rng)?;
-        let decoder = start(spec, 1.0 / skip, &mut rng)?;
+        let parameters = pool.parameter_dim();
+        let encoder = MlpSpec::new(dim + parameters, &hidden, fit.latent_dim).with_skip(dim);
+        let decoder =
+            MlpSpec::new(fit.latent_dim + parameters, &hidden, dim).with_skip(fit.latent_dim);
+        let encoder = start(encoder, &fit.encoder_skip, &mut rng)?;
+        let decoder = start(decoder, &fit.decoder_skip, &mut rng)?;
         let adam = |network: &Mlp| Adam::new(AdamConfig::default(), network.parameters().len());
         let ema = |network: &Mlp| Ema::new(EMA_DECAY, network.parameters());
         let mut training = Self {
@@ -184,7 +202,8 @@ impl<'a> ChartTraining<'a> {
             restorer,
             centre,
             scale,
-            latent,
+            latent: fit.latent,
+            latent_dim: fit.latent_dim,
             encoder,
             decoder,
             rng,
@@ -323,7 +342,7 @@ impl<'a> ChartTraining<'a> {
 
     /// Appends latent samples, half inside and half on the surface, at random states of the chart.
     fn draw_latents(&mut self, samples: usize) {
-        let dim = self.pool.dim();
+        let dim = self.latent_dim;
         for sample in 0..samples {
             let row =
                 self.rows.feasible[self.rng.random_range(0..self.rows.feasible.len())] as usize;
@@ -373,7 +392,7 @@ impl<'a> ChartTraining<'a> {
         if samples == 0 {
             return report;
         }
-        let mut hinge = Hinge {
+        let mut penalty = Penalty {
             pool: self.pool,
             restorer: self.restorer,
             eroded: &self.eroded,
@@ -391,23 +410,23 @@ impl<'a> ChartTraining<'a> {
             };
             let weight = self.config.hinge / group as f32;
             for j in 0..dim {
-                hinge.point[j] = decodes[row * dim + j] * self.scale + self.centre[j];
+                penalty.point[j] = decodes[row * dim + j] * self.scale + self.centre[j];
             }
-            let value = hinge.evaluate(scratch.states[row], &mut self.rng) / self.scale;
+            let value = penalty.evaluate(scratch.states[row], &mut self.rng) / self.scale;
             report.hinge += value / rows as f32;
             if value > 0.0 {
                 for j in 0..dim {
-                    scratch.d_output[row * dim + j] += weight * hinge.pull[j];
+                    scratch.d_output[row * dim + j] += weight * penalty.pull[j];
                 }
             }
         }
-        report.failures = hinge.failures as f32 / rows as f32;
+        report.failures = penalty.failures as f32 / rows as f32;
         report
     }
 
     /// Back-propagates through decoder, clamp and encoder, and moves the weights.
     fn update(&mut self, encoded: usize, decoded: usize) {
-        let dim = self.pool.dim();
+        let dim = self.latent_dim;
         let width = dim + self.pool.parameter_dim();
         let total = self.config.phase_one + self.config.phase_two;
         let rate = Cosine {
@@ -479,7 +498,7 @@ impl<'a> ChartTraining<'a> {
     /// latent samples inside and on the surface, feasible and infeasible rows.
     fn measure_failures(&mut self) -> f32 {
         let chart = self.chart();
-        let (dim, width) = (self.pool.dim(), self.pool.dim() + self.pool.parameter_dim());
+        let dim = self.pool.dim();
         let saved = self.config.rows;
         self.config.rows = FOLLOW_ROWS;
         let (feasible, infeasible) = self.draw_rows(true);
@@ -492,10 +511,6 @@ impl<'a> ChartTraining<'a> {
             &self.scratch.decoder_input,
             encoded + samples,
             &mut self.scratch.tapes[1],
-        );
-        debug_assert_eq!(
-            self.scratch.decoder_input.len(),
-            (encoded + samples) * width
         );
         let mut failures = [0u32; 4];
         let mut point = vec![0.0; dim];
@@ -520,6 +535,62 @@ impl<'a> ChartTraining<'a> {
         let count =
             |boundaries: &[Boundary]| boundaries.iter().map(Boundary::len).sum::<usize>() as f32;
         count(&self.eroded) / count(&self.pool.boundaries).max(1.0)
+    }
+
+    /// Everything that a later process needs to go on with the same bits.
+    pub fn state(&self) -> Vec<u8> {
+        let progress = Progress {
+            config: self.config.clone(),
+            step: self.step,
+            margin: self.margin,
+            random: RandomState::of(&self.rng),
+        };
+        let mut state = State::new(&progress);
+        let [encoder_adam, decoder_adam] = &self.optimiser;
+        let [encoder_ema, decoder_ema] = &self.average;
+        state.put_network("encoder", &self.encoder, encoder_adam, Some(encoder_ema));
+        state.put_network("decoder", &self.decoder, decoder_adam, Some(decoder_ema));
+        state.to_bytes()
+    }
+
+    /// Goes on from a saved state; false, and nothing usable, when it is not one of this training.
+    pub fn restore(&mut self, bytes: &[u8]) -> bool {
+        let Some(state) = State::from_bytes(bytes) else {
+            return false;
+        };
+        let Some(progress) = state.value::<Progress>() else {
+            return false;
+        };
+        let Some(rng) = progress.random.restore() else {
+            return false;
+        };
+        let [encoder_adam, decoder_adam] = &mut self.optimiser;
+        let [encoder_ema, decoder_ema] = &mut self.average;
+        let fits = progress.config == self.config
+            && state.get_network(
+                "encoder",
+                &mut self.encoder,
+                encoder_adam,
+                Some(encoder_ema),
+            )
+            && state.get_network(
+                "decoder",
+                &mut self.decoder,
+                decoder_adam,
+                Some(decoder_ema),
+            );
+        if !fits {
+            return false;
+        }
+        for (adam, ema) in self.optimiser.iter_mut().zip(&mut self.average) {
+            adam.step = progress.step;
+            ema.step = progress.step;
+        }
+        self.step = progress.step;
+        self.rng = rng;
+        self.margin = progress.margin;
+        self.erode();
+        true
     }
 
     /// The chart as it is now, with averaged weights.
@@ -554,77 +625,6 @@ pub struct TrainedChart {
     pub scale: f32,
 }
 
-/// The penalty on decodes that are not inside the set by the margin.
-struct Hinge<'a> {
-    pool: &'a Pool<'a>,
-    restorer: Option<&'a Restorer>,
-    eroded: &'a [Boundary],
-    margin: f32,
-    restorations: usize,
-    failures: usize,
-    /// Gradient of the penalty with respect to the point, unit length where it is active.
-    pull: Vec<f32>,
-    /// The decode, working units.
-    point: Vec<f32>,
-}
-
-impl Hinge<'_> {
-    fn evaluate(&mut self, state: u32, rng: &mut ChaCha8Rng) -> f32 {
-        let inside = self.pool.contains(&self.point, state);
-        self.failures += usize::from(!inside);
-        match self.restorer {
-            None => self.by_boundary(inside, state),
-            Some(restorer) => self.by_restoration(restorer, state, rng),
-        }
-    }
-
-    fn by_boundary(&mut self, inside: bool, state: u32) -> f32 {
-        let boundary = &self.pool.boundaries[state as usize];
-        let distance = boundary.signed_distance(&self.point, inside, &mut self.pull);
-        if distance >= self.margin {
-            return 0.0;
-        }
-        let distance =
-            self.eroded[state as usize].signed_distance(&self.point, false, &mut self.pull);
-        self.pull.iter_mut().for_each(|p| *p = -*p);
-        if distance.is_finite() {
-            (-distance).max(0.0)
-        } else {
-            0.0
-        }
-    }
-
-    /// A corner of the margin's cube around the decode is tried instead of the decode; if it is
-    /// infeasible the decode is pulled along the way back from there.
-    fn by_restoration(&mut self, restorer: &Restorer, state: u32, rng: &mut ChaCha8Rng) -> f32 {
-        let shifted: Vec<f32> = self
-            .point
-            .iter()
-            .map(|p| {
-                if rng.random::<bool>() {
-                    p + self.margin
-                } else {
-                    p - self.margin
-                }
-            })
-            .collect();
-        if self.restorations == 0 || self.pool.contains(&shifted, state) {
-            return 0.0;
-        }
-        self.restorations -= 1;
-        let mut target = vec![0.0; shifted.len()];
-        let x = &self.pool.states[state as usize];
-        if !restorer.restore(&self.pool.oracle, x, state, &shifted, &mut target, rng) {
-            return 0.0;
-        }
-        let distance = squared_distance(&shifted, &target).sqrt().max(1e-9);
-        for (pull, (from, to)) in self.pull.iter_mut().zip(shifted.iter().zip(&target)) {
-            *pull = (from - to) / distance;
-        }
-        distance
-    }
-}
-
 fn push_row(
     scratch: &mut Scratch,
     pool: &Pool,
@@ -648,7 +648,7 @@ fn push_row(
 
 /// Encodes the drawn rows, clamps, and starts the decoder's input with them.
 fn encode(encoder: &Mlp, latent_set: &LatentSet, pool: &Pool, scratch: &mut Scratch) {
-    let dim = pool.dim();
+    let dim = encoder.spec().outputs;
     let rows = scratch.states.len();
     let latents = encoder.forward(&scratch.input, rows, &mut scratch.tapes[0]);
     scratch.latent_before.clear();
@@ -687,62 +687,14 @@ fn centre_and_scale(points: &[f32], dim: usize) -> (Vec<f32>, f32) {
     (centre, if scale > 1e-6 { scale } else { 1.0 })
 }
 
-/// The latent set and the skip that makes it decode, at the start, to the extent of the rows.
-fn fit_latent(kind: LatentKind, inner: &[f32], dim: usize) -> (LatentSet, f32) {
-    match kind {
-        LatentKind::Ball => {
-            let skip = LATENT_SIZE / radius_quantile(inner, dim, 0.9);
-            (
-                LatentSet::Ball {
-                    radius: LATENT_SIZE,
-                    smooth: None,
-                },
-                skip,
-            )
-        }
-        LatentKind::Shell => {
-            let (near, far) = (
-                radius_quantile(inner, dim, 0.005),
-                radius_quantile(inner, dim, 0.995),
-            );
-            let set = LatentSet::Shell {
-                inner: LATENT_SIZE * near / far,
-                outer: LATENT_SIZE,
-                smooth: None,
-            };
-            (set, LATENT_SIZE / far)
-        }
-        LatentKind::Box => {
-            let largest = |row: &[f32]| row.iter().fold(0.0f32, |m, v| m.max(v.abs()));
-            let mut extents: Vec<f32> = inner.chunks_exact(dim).map(largest).collect();
-            extents.sort_by(f32::total_cmp);
-            let extent = extents[((extents.len() - 1) as f64 * 0.999) as usize];
-            (
-                LatentSet::Box {
-                    half: LATENT_SIZE,
-                    smooth: None,
-                },
-                LATENT_SIZE / extent,
-            )
-        }
-    }
-}
-
-/// Default weights with a faint last layer, and the skip set to a multiple of the identity.
-fn start(spec: MlpSpec, skip: f32, rng: &mut ChaCha8Rng) -> Result<Mlp, SpecError> {
+/// Default weights with a faint last layer, and the given skip.
+fn start(spec: MlpSpec, skip: &[f32], rng: &mut ChaCha8Rng) -> Result<Mlp, SpecError> {
     let last = spec.layer_count() - 1;
     let mut network = Mlp::new(spec, rng)?;
     network.weights_mut(last).iter_mut().for_each(|w| *w *= 0.1);
     network.bias_mut(last).fill(0.0);
-    let dim = network.spec().outputs;
     if let Some(weights) = network.skip_mut() {
-        for (index, weight) in weights.iter_mut().enumerate() {
-            *weight = if index / dim == index % dim {
-                skip
-            } else {
-                0.0
-            };
-        }
+        weights.copy_from_slice(skip);
     }
     Ok(network)
 }

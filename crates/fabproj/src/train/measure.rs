@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use super::atlas::Atlas;
 use crate::data::Pool;
@@ -15,7 +16,7 @@ use crate::sample;
 const BATCH: usize = 1024;
 
 /// How good a candidate is. Distances are in working units.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
     /// Share of feasible decodes of uniform latent points, by chart.
     pub inside: Vec<f64>,
@@ -33,6 +34,34 @@ pub struct Quality {
 }
 
 impl Quality {
+    /// How far from the goals: the largest ratio of a defect to what is allowed of it. At most one is
+    /// good enough. Coverage and distances count as much as feasibility, so that a decoder which
+    /// collapses to a few safe points is not rewarded.
+    pub fn shortfall(&self) -> f64 {
+        let defects = [
+            (1.0 - self.worst_decode()) / 0.004,
+            (1.0 - self.raw) / 0.002,
+            (1.0 - self.coverage.unwrap_or(1.0)) / 0.012,
+            self.moved / 0.02,
+            self.excess.unwrap_or(0.0) / 0.035,
+        ];
+        defects.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Figures by name, for observers.
+    pub fn figures(&self) -> Vec<(&'static str, f64)> {
+        let least = |values: &[f64]| values.iter().copied().fold(1.0, f64::min);
+        let mut figures = vec![
+            ("raw", self.raw),
+            ("inside", least(&self.inside)),
+            ("surface", least(&self.surface)),
+            ("moved", self.moved),
+        ];
+        figures.extend(self.coverage.map(|value| ("coverage", value)));
+        figures.extend(self.excess.map(|value| ("excess", value)));
+        figures
+    }
+
     /// The smallest share of feasible decodes over charts, inside and on the surface.
     pub fn worst_decode(&self) -> f64 {
         self.inside

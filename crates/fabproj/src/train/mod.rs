@@ -1,10 +1,20 @@
 //! Two-phase training of projectors.
 
+pub mod anchors;
 pub mod atlas;
 pub mod chart;
+pub mod config;
+mod error;
+pub mod fit;
 pub mod measure;
 pub mod paper;
+mod penalty;
 pub mod session;
+pub mod shape;
 pub mod state;
 
+pub use config::{ConfigError, ShapeConfig};
+pub use error::TrainError;
+pub use fit::LatentKind;
 pub use session::{CheckpointStore, Event, MemoryStore, Observer, Session};
+pub use shape::{ShapeSummary, shape};

@@ -1,0 +1,194 @@
+//! Settings of a training.
+
+use serde::{Deserialize, Serialize};
+
+use super::fit::LatentKind;
+
+/// Settings of the `default` recipe.
+///
+/// Lengths are in working units: the root mean square of the feasible points' coordinates is one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ShapeConfig {
+    /// Width of the hidden layers of encoders and decoders. Default 64.
+    pub width: usize,
+    /// Number of hidden layers of encoders and decoders. Default 4.
+    pub depth: usize,
+    /// Width of the two hidden layers of the gate between charts. Default 32.
+    pub gate_width: usize,
+    /// The latent set's kind; left out: chosen by measurement.
+    pub latent: Option<LatentKind>,
+    /// Smoothness β of the map onto the latent set; left out: the hard map.
+    pub smooth: Option<f32>,
+    /// Number of charts; left out: chosen by measurement.
+    pub charts: Option<usize>,
+    /// Steps of phase 1 (reconstruction) of a chart. Default 300.
+    pub phase_one: u64,
+    /// Steps of phase 2 (structuring) of a chart. Default 4500.
+    pub phase_two: u64,
+    /// Feasible rows per step, shared among the charts; as many infeasible rows, and twice as many
+    /// latent samples. Default 128.
+    pub rows: usize,
+    /// Steps of the gate's training. Default 1500.
+    pub gate_steps: u64,
+    /// Learning rate at its peak. Default 0.002.
+    pub learning_rate: f32,
+    /// Weight of the terms that ask for feasibility. Default 5.
+    pub hinge: f32,
+    /// Margin by which decodes should be inside, at the start. Default 0.008.
+    pub margin: f32,
+    /// The smallest margin that feedback may choose. Default 0.004.
+    pub margin_low: f32,
+    /// The largest margin that feedback may choose. Default 0.02.
+    pub margin_high: f32,
+    /// Share of failures above which the margin grows. Default 0.002.
+    pub failure_goal: f32,
+    /// Parameter values at which an input-dependent set is looked at. Default 1500.
+    pub states: usize,
+    /// Feasible rows of the pool. Default 20000 (twice that for input-dependent sets).
+    pub feasible: usize,
+    /// Infeasible rows of the pool. Default 20000 (twice that for input-dependent sets).
+    pub infeasible: usize,
+    /// Boundary points; for input-dependent sets at every 12th of them a state. Default 12000.
+    pub boundary: usize,
+    /// Uniform draws before rejection sampling gives up. Default 4000000.
+    pub draws: usize,
+    /// Anchors stored for the guard. Default 64.
+    pub anchors: usize,
+    /// Fresh points of each kind on which a candidate is measured. Default 20000.
+    pub samples: usize,
+    /// Candidates (latent set, number of charts) that are trained at most. Default 4.
+    pub candidates: usize,
+}
+
+impl Default for ShapeConfig {
+    fn default() -> Self {
+        Self {
+            width: 64,
+            depth: 4,
+            gate_width: 32,
+            latent: None,
+            smooth: None,
+            charts: None,
+            phase_one: 300,
+            phase_two: 4500,
+            rows: 128,
+            gate_steps: 1500,
+            learning_rate: 2e-3,
+            hinge: 5.0,
+            margin: 0.008,
+            margin_low: 0.004,
+            margin_high: 0.02,
+            failure_goal: 0.002,
+            states: 1500,
+            feasible: 20_000,
+            infeasible: 20_000,
+            boundary: 12_000,
+            draws: 4_000_000,
+            anchors: 64,
+            samples: 20_000,
+            candidates: 4,
+        }
+    }
+}
+
+impl ShapeConfig {
+    /// A usable model in about five seconds.
+    pub fn quick() -> Self {
+        Self {
+            width: 32,
+            depth: 3,
+            phase_one: 100,
+            phase_two: 1_200,
+            rows: 64,
+            gate_steps: 500,
+            margin: 0.012,
+            margin_low: 0.008,
+            margin_high: 0.03,
+            states: 400,
+            feasible: 10_000,
+            infeasible: 10_000,
+            boundary: 6_000,
+            samples: 5_000,
+            candidates: 2,
+            ..Self::default()
+        }
+    }
+
+    /// Small networks for tight loops: a call takes well under half a microsecond.
+    pub fn small() -> Self {
+        Self {
+            width: 32,
+            depth: 3,
+            gate_width: 16,
+            phase_two: 7_000,
+            margin: 0.012,
+            margin_high: 0.03,
+            ..Self::default()
+        }
+    }
+
+    /// Whether training can start with these settings.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the field, its value and what it may be.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let count = |field, value: usize, low: usize, high: usize| {
+            check(field, value as f64, low as f64, high as f64)
+        };
+        count("width", self.width, 1, 4096)?;
+        count("depth", self.depth, 0, 32)?;
+        count("gate-width", self.gate_width, 1, 4096)?;
+        count("charts", self.charts.unwrap_or(1), 1, 255)?;
+        count("rows", self.rows, 8, 1 << 16)?;
+        count("states", self.states, 1, 1 << 20)?;
+        count("feasible", self.feasible, 100, 1 << 24)?;
+        count("infeasible", self.infeasible, 100, 1 << 24)?;
+        count("boundary", self.boundary, 100, 1 << 24)?;
+        count("draws", self.draws, 100, 1 << 40)?;
+        count("anchors", self.anchors, 1, 1 << 16)?;
+        count("samples", self.samples, 100, 1 << 24)?;
+        count("candidates", self.candidates, 1, 64)?;
+        check("phase-two", self.phase_two as f64, 1.0, 1e9)?;
+        check("phase-one", self.phase_one as f64, 0.0, 1e9)?;
+        check("gate-steps", self.gate_steps as f64, 1.0, 1e9)?;
+        check("learning-rate", f64::from(self.learning_rate), 1e-9, 1.0)?;
+        check("hinge", f64::from(self.hinge), 0.0, 1e6)?;
+        check("margin", f64::from(self.margin), 0.0, 1.0)?;
+        check(
+            "margin-low",
+            f64::from(self.margin_low),
+            0.0,
+            f64::from(self.margin_high),
+        )?;
+        check("margin-high", f64::from(self.margin_high), 0.0, 1.0)?;
+        check("failure-goal", f64::from(self.failure_goal), 0.0, 1.0)?;
+        check("smooth", f64::from(self.smooth.unwrap_or(1.0)), 1e-3, 1e6)
+    }
+}
+
+fn check(field: &'static str, value: f64, low: f64, high: f64) -> Result<(), ConfigError> {
+    if value >= low && value <= high {
+        return Ok(());
+    }
+    Err(ConfigError {
+        field,
+        value,
+        low,
+        high,
+    })
+}
+
+/// A setting out of its range.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{field} = {value} is out of range: choose a value from {low} to {high}")]
+pub struct ConfigError {
+    /// The setting.
+    pub field: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// The smallest value that it may have.
+    pub low: f64,
+    /// The largest value that it may have.
+    pub high: f64,
+}

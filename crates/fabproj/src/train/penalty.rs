@@ -1,0 +1,81 @@
+//! What a decode costs that is not feasible by the margin.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::data::Pool;
+use crate::data::boundary::Boundary;
+use crate::data::restore::Restorer;
+use crate::data::tree::squared_distance;
+
+/// The penalty on decodes that are not inside the set by the margin.
+pub(super) struct Penalty<'a> {
+    pub(super) pool: &'a Pool<'a>,
+    pub(super) restorer: Option<&'a Restorer>,
+    pub(super) eroded: &'a [Boundary],
+    pub(super) margin: f32,
+    pub(super) restorations: usize,
+    pub(super) failures: usize,
+    /// Gradient of the penalty with respect to the point, unit length where it is active.
+    pub(super) pull: Vec<f32>,
+    /// The decode, working units.
+    pub(super) point: Vec<f32>,
+}
+
+impl Penalty<'_> {
+    /// The distance by which the point falls short, and in `pull` its gradient.
+    pub(super) fn evaluate(&mut self, state: u32, rng: &mut ChaCha8Rng) -> f32 {
+        let inside = self.pool.contains(&self.point, state);
+        self.failures += usize::from(!inside);
+        match self.restorer {
+            None => self.by_boundary(inside, state),
+            Some(restorer) => self.by_restoration(restorer, state, rng),
+        }
+    }
+
+    fn by_boundary(&mut self, inside: bool, state: u32) -> f32 {
+        let boundary = &self.pool.boundaries[state as usize];
+        let distance = boundary.signed_distance(&self.point, inside, &mut self.pull);
+        if distance >= self.margin {
+            return 0.0;
+        }
+        let distance =
+            self.eroded[state as usize].signed_distance(&self.point, false, &mut self.pull);
+        self.pull.iter_mut().for_each(|p| *p = -*p);
+        if distance.is_finite() {
+            (-distance).max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// A corner of the margin's cube around the decode is tried instead of the decode; if it is
+    /// infeasible the decode is pulled along the way back from there.
+    fn by_restoration(&mut self, restorer: &Restorer, state: u32, rng: &mut ChaCha8Rng) -> f32 {
+        let shifted: Vec<f32> = self
+            .point
+            .iter()
+            .map(|p| {
+                if rng.random::<bool>() {
+                    p + self.margin
+                } else {
+                    p - self.margin
+                }
+            })
+            .collect();
+        if self.restorations == 0 || self.pool.contains(&shifted, state) {
+            return 0.0;
+        }
+        self.restorations -= 1;
+        let mut target = vec![0.0; shifted.len()];
+        let x = &self.pool.states[state as usize];
+        if !restorer.restore(&self.pool.oracle, x, state, &shifted, &mut target, rng) {
+            return 0.0;
+        }
+        let distance = squared_distance(&shifted, &target).sqrt().max(1e-9);
+        for (pull, (from, to)) in self.pull.iter_mut().zip(shifted.iter().zip(&target)) {
+            *pull = (from - to) / distance;
+        }
+        distance
+    }
+}
