@@ -10,9 +10,10 @@ use super::tree::{Tree, squared_distance};
 /// Bisection steps from a feasible to an infeasible point: 2⁻²² of a unit is below f32 resolution
 /// of typical coordinates.
 const BISECTIONS: usize = 22;
-/// Distance of the probes that estimate a normal, working units.
-const PROBE: f32 = 0.01;
-/// Bisection steps of one probe: resolves 6 · PROBE to 1 % of PROBE.
+/// Distances of the probes that estimate a normal, working units: the first at which the boundary
+/// looks like a graph is taken. In a cusp or a sliver only the small ones see one side alone.
+const PROBES: [f32; 3] = [0.01, 0.0025, 0.0006];
+/// Bisection steps of one probe: resolves six probe distances to 1 % of one.
 const PROBE_BISECTIONS: usize = 9;
 /// Up to this many spacings from the nearest boundary point, its tangent plane is trusted more than
 /// the distance to the point itself.
@@ -24,20 +25,42 @@ pub struct Boundary {
     dim: usize,
     points: Vec<f32>,
     normals: Vec<f32>,
+    /// How far the set reaches inward along each normal, as far as it was looked at.
+    depths: Vec<f32>,
     tree: Tree,
     /// Median distance from a boundary point to the next one.
     spacing: f32,
 }
 
 impl Boundary {
+    /// Finds boundary points and indexes them; see [`find`] for the arguments.
+    pub fn find(
+        oracle: &Oracle,
+        x: &[f64],
+        feasible: &[f32],
+        infeasible: &[f32],
+        count: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Self {
+        let dim = oracle.bounds().len();
+        let (points, normals) = find(oracle, x, feasible, infeasible, count, rng);
+        let depths = points
+            .chunks_exact(dim)
+            .zip(normals.chunks_exact(dim))
+            .map(|(point, normal)| depth(oracle, x, point, normal))
+            .collect();
+        Self::new(points, normals, depths, dim)
+    }
+
     /// Indexes the points; rows of `dim`.
-    pub fn new(points: Vec<f32>, normals: Vec<f32>, dim: usize) -> Self {
+    fn new(points: Vec<f32>, normals: Vec<f32>, depths: Vec<f32>, dim: usize) -> Self {
         let tree = Tree::new(&points, dim);
         let spacing = median_spacing(&points, dim, &tree);
         Self {
             dim,
             points,
             normals,
+            depths,
             tree,
             spacing,
         }
@@ -61,6 +84,23 @@ impl Boundary {
     /// Index of the boundary point nearest to y.
     pub fn nearest(&self, y: &[f32]) -> Option<usize> {
         self.tree.nearest(y).map(|(index, _)| index)
+    }
+
+    /// Whether a feasible y is at least `margin` from the boundary.
+    pub fn clear_by(&self, y: &[f32], margin: f32) -> bool {
+        // A boundary point farther than this cannot bring the boundary itself within the margin.
+        let reach = margin.max(PLANE_REACH * self.spacing);
+        let Some((index, square)) = self.tree.nearest_within(y, reach) else {
+            return true;
+        };
+        let distance = square.sqrt();
+        if distance > PLANE_REACH * self.spacing {
+            return distance >= margin;
+        }
+        let point = self.point(index);
+        let normal = &self.normals[index * self.dim..][..self.dim];
+        let height: f32 = (0..self.dim).map(|j| (y[j] - point[j]) * normal[j]).sum();
+        height >= margin
     }
 
     /// The signed distance of y to the boundary (positive inside), and its gradient. `inside` is what
@@ -103,7 +143,7 @@ const CLEARANCE_NEIGHBOURS: usize = 6;
 const CLEARANCE_SHARE: f32 = 0.9;
 
 impl Boundary {
-    /// How far the boundary is from a feasible point.
+    /// How far the boundary is from a point; negative where the boundary shows that it is infeasible.
     pub fn clearance(&self, y: &[f32]) -> f32 {
         let mut found = [(0.0, 0); CLEARANCE_NEIGHBOURS];
         self.tree.nearest_several(y, &mut found);
@@ -120,7 +160,13 @@ impl Boundary {
             );
             let distance = square.sqrt();
             let height: f32 = (0..self.dim).map(|j| (y[j] - point[j]) * normal[j]).sum();
-            clearance = clearance.min(if distance <= reach { height } else { distance });
+            // Beyond the far side of a sliver the nearest boundary point looks the other way.
+            let sign = if height < -0.5 * distance { -1.0 } else { 1.0 };
+            clearance = clearance.min(if distance <= reach {
+                height
+            } else {
+                sign * distance
+            });
         }
         clearance
     }
@@ -128,20 +174,43 @@ impl Boundary {
     /// The boundary of what is left when everything closer than `margin` to this boundary is cut away.
     /// Cusps and slivers thinner than twice the margin are gone.
     pub fn eroded(&self, margin: f32) -> Self {
-        let (mut points, mut normals) = (Vec::new(), Vec::new());
+        let (mut points, mut normals, mut depths) = (Vec::new(), Vec::new(), Vec::new());
         let mut shifted = vec![0.0; self.dim];
         for index in 0..self.len() {
             let normal = &self.normals[index * self.dim..][..self.dim];
             for (j, value) in shifted.iter_mut().enumerate() {
                 *value = self.point(index)[j] + margin * normal[j];
             }
-            if self.clearance(&shifted) >= CLEARANCE_SHARE * margin {
+            let thick = self.depths[index] >= 2.0 * CLEARANCE_SHARE * margin;
+            if thick && self.clearance(&shifted) >= CLEARANCE_SHARE * margin {
                 points.extend_from_slice(&shifted);
                 normals.extend_from_slice(normal);
+                depths.push(self.depths[index] - margin);
             }
         }
-        Self::new(points, normals, self.dim)
+        Self::new(points, normals, depths, self.dim)
     }
+}
+
+/// Steps inward at which the thickness of the set is looked at, working units.
+const DEPTHS: [f32; 8] = [0.001, 0.002, 0.004, 0.008, 0.014, 0.022, 0.036, 0.06];
+
+/// How far the set reaches from a boundary point along its inward normal; infinite beyond the last
+/// step.
+fn depth(oracle: &Oracle, x: &[f64], point: &[f32], normal: &[f32]) -> f32 {
+    let mut reached = 0.0;
+    for step in DEPTHS {
+        let at: Vec<f32> = point
+            .iter()
+            .zip(normal)
+            .map(|(p, n)| p + step * n)
+            .collect();
+        if !oracle.contains(&at, x) {
+            return reached;
+        }
+        reached = step;
+    }
+    f32::INFINITY
 }
 
 fn median_spacing(points: &[f32], dim: usize, tree: &Tree) -> f32 {
@@ -180,7 +249,7 @@ pub fn bisect(oracle: &Oracle, x: &[f64], inside: &mut [f32], outside: &mut [f32
 /// Finds up to `count` boundary points of C(x) between the given feasible and infeasible rows, with
 /// inward normals. Half of the pairs are random, so that every face is seen from far; half are close,
 /// so that a thin gap or a small hole is bracketed too; a last third walks along what was found.
-pub fn find(
+fn find(
     oracle: &Oracle,
     x: &[f64],
     feasible: &[f32],
@@ -257,8 +326,8 @@ fn straddle(
 }
 
 /// The inward unit normal at a bracketed boundary point: the slope of the boundary over the tangent
-/// directions of the bracket, each found by bisection; at corners, where that fails, the mean
-/// direction of the feasible ones among random probes.
+/// directions, each found by bisection; at corners, where that fails, the mean direction of the
+/// feasible ones among random probes.
 fn inward_normal(
     oracle: &Oracle,
     x: &[f64],
@@ -266,26 +335,37 @@ fn inward_normal(
     outside: &[f32],
     rng: &mut ChaCha8Rng,
 ) -> Vec<f32> {
-    let dim = inside.len();
-    let rough = probe_normal(oracle, x, inside, outside, rng);
-    if dim == 1 {
-        return rough;
+    let mut rough = Vec::new();
+    for probe in PROBES {
+        rough = probe_normal(oracle, x, inside, outside, probe, rng);
+        if let Some(normal) = slope_normal(oracle, x, inside, &rough, probe) {
+            return normal;
+        }
     }
-    let tangents = tangent_basis(&rough);
-    let mut normal = rough.clone();
-    for tangent in tangents.chunks_exact(dim) {
-        let ahead = boundary_offset(oracle, x, inside, tangent, PROBE, &rough);
-        let behind = boundary_offset(oracle, x, inside, tangent, -PROBE, &rough);
-        let (Some(ahead), Some(behind)) = (ahead, behind) else {
-            return rough;
-        };
-        let slope = (ahead - behind) / (2.0 * PROBE);
+    rough
+}
+
+/// The rough normal corrected by the boundary's slope; `None` where the boundary is no graph over the
+/// rough tangent plane at this distance.
+fn slope_normal(
+    oracle: &Oracle,
+    x: &[f64],
+    point: &[f32],
+    rough: &[f32],
+    probe: f32,
+) -> Option<Vec<f32>> {
+    let dim = point.len();
+    let mut normal = rough.to_vec();
+    for tangent in tangent_basis(rough).chunks_exact(dim) {
+        let ahead = boundary_offset(oracle, x, point, tangent, probe, rough)?;
+        let behind = boundary_offset(oracle, x, point, tangent, -probe, rough)?;
+        let slope = (ahead - behind) / (2.0 * probe);
         for (n, t) in normal.iter_mut().zip(tangent) {
             *n -= slope * t;
         }
     }
     normalise(&mut normal);
-    normal
+    Some(normal)
 }
 
 /// Mean direction from infeasible to feasible among random probes around the point.
@@ -294,6 +374,7 @@ fn probe_normal(
     x: &[f64],
     inside: &[f32],
     outside: &[f32],
+    probe: f32,
     rng: &mut ChaCha8Rng,
 ) -> Vec<f32> {
     let dim = inside.len();
@@ -309,7 +390,7 @@ fn probe_normal(
         let point: Vec<f32> = inside
             .iter()
             .zip(&direction)
-            .map(|(p, d)| p + PROBE * d)
+            .map(|(p, d)| p + probe * d)
             .collect();
         let sign = if oracle.contains(&point, x) {
             1.0
@@ -343,7 +424,7 @@ fn boundary_offset(
         }
         oracle.contains(&probe, x)
     };
-    let (mut low, mut high) = (-3.0 * PROBE, 3.0 * PROBE);
+    let (mut low, mut high) = (-3.0 * step.abs(), 3.0 * step.abs());
     if at(low) || !at(high) {
         return None;
     }

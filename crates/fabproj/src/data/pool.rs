@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use super::boundary::{self, Boundary, normalise};
+use super::boundary::{Boundary, normalise};
 use super::oracle::{Oracle, Units};
 use super::restore::Restorer;
 use crate::set::ConstraintSet;
@@ -238,7 +238,7 @@ impl<'a> Pool<'a> {
         let inside = by_state(&self.feasible, self.states.len(), dim);
         let outside = by_state(&self.infeasible, self.states.len(), dim);
         for state in 0..self.states.len() {
-            let (points, normals) = boundary::find(
+            let boundary = Boundary::find(
                 &self.oracle,
                 &self.states[state],
                 &inside[state],
@@ -246,10 +246,10 @@ impl<'a> Pool<'a> {
                 per_state,
                 rng,
             );
-            for point in points.chunks_exact(dim) {
-                self.edge.push(point, state);
+            for index in 0..boundary.len() {
+                self.edge.push(boundary.point(index), state);
             }
-            self.boundaries.push(Boundary::new(points, normals, dim));
+            self.boundaries.push(boundary);
         }
     }
 

@@ -51,6 +51,14 @@ impl Tree {
         (best[0].1 != u32::MAX).then_some((best[0].1 as usize, best[0].0))
     }
 
+    /// The nearest point if it is closer than `radius`: much faster than [`nearest`](Self::nearest)
+    /// when mostly there is none.
+    pub fn nearest_within(&self, query: &[f32], radius: f32) -> Option<(usize, f32)> {
+        let mut best = [(radius * radius, u32::MAX)];
+        self.search(query, 0, 0, self.order.len(), &mut best);
+        (best[0].1 != u32::MAX).then_some((best[0].1 as usize, best[0].0))
+    }
+
     /// The `found.len()` nearest points as (squared distance, index), nearest first; missing ones
     /// (fewer points than asked for) have index `u32::MAX`.
     pub fn nearest_several(&self, query: &[f32], found: &mut [(f32, u32)]) {
@@ -158,6 +166,8 @@ mod tests {
                 points.chunks(dim).map(|point| squared_distance(point, &query[..dim])).collect();
             let (index, distance) = tree.nearest(&query[..dim]).unwrap();
             prop_assert_eq!(distance, distances[index]);
+            let within = tree.nearest_within(&query[..dim], 1.0);
+            prop_assert_eq!(within, (distance < 1.0).then_some((index, distance)));
             let mut found = [(0.0, 0); 5];
             tree.nearest_several(&query[..dim], &mut found);
             distances.sort_by(f32::total_cmp);

@@ -35,8 +35,7 @@ impl Penalty<'_> {
 
     fn by_boundary(&mut self, inside: bool, state: u32) -> f32 {
         let boundary = &self.pool.boundaries[state as usize];
-        let distance = boundary.signed_distance(&self.point, inside, &mut self.pull);
-        if distance >= self.margin {
+        if inside && boundary.clear_by(&self.point, self.margin) {
             return 0.0;
         }
         let distance =
