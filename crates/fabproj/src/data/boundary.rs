@@ -86,6 +86,13 @@ impl Boundary {
         self.tree.nearest(y).map(|(index, _)| index)
     }
 
+    /// Whether a boundary point is closer to y than `distance`.
+    pub fn near(&self, y: &[f32], distance: f32) -> bool {
+        self.tree
+            .nearest_within(y, distance.max(self.spacing))
+            .is_some()
+    }
+
     /// Whether a feasible y is at least `margin` from the boundary.
     pub fn clear_by(&self, y: &[f32], margin: f32) -> bool {
         // A boundary point farther than this cannot bring the boundary itself within the margin.

@@ -39,7 +39,7 @@ pub struct ShapeConfig {
     pub margin: f32,
     /// The smallest margin that feedback may choose. Default 0.004.
     pub margin_low: f32,
-    /// The largest margin that feedback may choose. Default 0.02.
+    /// The largest margin that feedback may choose. Default 0.016.
     pub margin_high: f32,
     /// Share of failures above which the margin grows. Default 0.002.
     pub failure_goal: f32,
@@ -78,7 +78,7 @@ impl Default for ShapeConfig {
             hinge: 5.0,
             margin: 0.008,
             margin_low: 0.004,
-            margin_high: 0.02,
+            margin_high: 0.016,
             failure_goal: 0.002,
             states: 1500,
             feasible: 20_000,
