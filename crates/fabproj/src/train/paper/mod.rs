@@ -5,6 +5,7 @@
 //! [`PaperConfig::text`] follows its equations and its appendix. Every ablation is a setting.
 
 mod autoencoder;
+mod bench;
 mod blend;
 mod config;
 mod decoders;
@@ -20,6 +21,8 @@ mod trained;
 mod training;
 mod weights;
 
+#[doc(hidden)]
+pub use bench::PhaseTwoBench;
 pub use config::{
     CheckedPaperConfig, DiscriminatorRows, GeometryPoints, PaperConfig, PaperConfigError,
     Reconstruction,

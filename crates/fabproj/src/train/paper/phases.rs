@@ -1,5 +1,7 @@
 //! The two phases as things that can be driven.
 
+use std::sync::Arc;
+
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -57,7 +59,7 @@ impl Phase for PhaseOneRun<'_> {
 /// Phase 2 on its rows.
 pub(super) struct PhaseTwoRun<'a> {
     pub(super) work: Structuring,
-    material: &'a Material,
+    material: Arc<Material>,
     batches: Batches,
     judge: SetJudge<'a>,
     /// Latents of step t come from stream t, so that a step needs no memory of those before it.
@@ -71,7 +73,7 @@ pub(super) struct PhaseTwoRun<'a> {
 impl<'a> PhaseTwoRun<'a> {
     pub(super) fn new(
         work: Structuring,
-        material: &'a Material,
+        material: Arc<Material>,
         batches: Batches,
         set: Option<&'a dyn ConstraintSet>,
         seed: u64,
@@ -79,9 +81,9 @@ impl<'a> PhaseTwoRun<'a> {
         Self {
             discriminator_steps: work.discriminator_steps(),
             work,
+            judge: SetJudge::new(set, material.frames.clone()),
             material,
             batches,
-            judge: SetJudge::new(set, &material.frames),
             rng: ChaCha8Rng::seed_from_u64(sub_seed(seed, Purpose::Latents)),
             rows: Vec::new(),
             labels: Vec::new(),
@@ -92,7 +94,7 @@ impl<'a> PhaseTwoRun<'a> {
 
 impl Phase for PhaseTwoRun<'_> {
     fn step(&mut self, step: u64) -> Losses {
-        let (material, rows) = (self.material, self.batches.rows(step));
+        let (material, rows) = (&self.material, self.batches.rows(step));
         gather_rows(&material.rows, material.width, rows, &mut self.rows);
         gather_flags(&material.labels, rows, &mut self.labels);
         gather_flags(&material.oracle, rows, &mut self.oracle);
@@ -127,12 +129,12 @@ impl Phase for PhaseTwoRun<'_> {
 /// Asks the set about generated points, in raw units and f64.
 struct SetJudge<'a> {
     set: Option<&'a dyn ConstraintSet>,
-    frames: &'a Frames,
+    frames: Frames,
     raw: Vec<f64>,
 }
 
 impl<'a> SetJudge<'a> {
-    fn new(set: Option<&'a dyn ConstraintSet>, frames: &'a Frames) -> Self {
+    fn new(set: Option<&'a dyn ConstraintSet>, frames: Frames) -> Self {
         let width = frames.y.centre.len() + frames.x.centre.len();
         Self {
             set,

@@ -1,5 +1,7 @@
 //! Data, phase 1, phase 2, model.
 
+use std::sync::Arc;
+
 use fabproj_core::Model;
 use rayon::prelude::*;
 
@@ -248,6 +250,7 @@ impl<'a> PaperTraining<'a> {
             None => &self.data.labels,
         };
         let material = Material::phase_two(&self.data, labels, config.validation_share, seed)?;
+        let material = Arc::new(material);
         let positive_weight = match config.positive_weight {
             true => material.positive_weight(),
             false => 1.0,
@@ -281,7 +284,7 @@ impl<'a> PaperTraining<'a> {
             let work = Structuring::new(autoencoder, &settings, mask, positive_weight, &mut rng)?;
             Ok(PhaseTwoRun::new(
                 work,
-                &material,
+                Arc::clone(&material),
                 batches.clone(),
                 self.set,
                 seed,

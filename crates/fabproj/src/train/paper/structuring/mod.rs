@@ -7,6 +7,8 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
+use fabproj_core::Activation;
+use fabproj_core::kernel::Kernel;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
@@ -52,7 +54,9 @@ pub(super) struct Structuring {
 struct Scratch {
     /// Points of the latent ball, `[rows][k]`.
     ball: Vec<f32>,
-    /// Latents `[z, x]` of the discriminator's generated rows, of all its steps, and their decodes.
+    /// Latents of the discriminator's generated rows, of all its steps, the same with x, and their
+    /// decodes.
+    cube_latents: Vec<f32>,
     cube: Vec<f32>,
     cube_decodes: Vec<f32>,
     /// Rows `[y, x]` for the discriminator and what they should be.
@@ -182,16 +186,20 @@ impl Structuring {
     /// Decodes the latents of all of the discriminator's steps: tanh of a normal, one per row.
     fn decode_cube(&mut self, rows: &[f32], count: usize, rng: &mut ChaCha8Rng) {
         let shape = self.autoencoder.shape;
-        let (steps, inputs) = (self.config.discriminator_steps, self.autoencoder.inputs());
+        let steps = self.config.discriminator_steps;
         let scratch = &mut self.scratch;
-        scratch.cube.clear();
-        for _ in 0..steps {
-            for row in rows.chunks_exact(inputs) {
-                let normals =
-                    (0..shape.latent_dim).map(|_| rng.sample::<f32, _>(StandardNormal).tanh());
-                scratch.cube.extend(normals);
-                scratch.cube.extend_from_slice(&row[shape.dim..]);
-            }
+        scratch
+            .cube_latents
+            .resize(steps * count * shape.latent_dim, 0.0);
+        scratch
+            .cube_latents
+            .fill_with(|| rng.sample(StandardNormal));
+        Kernel::detect().activate(Activation::Tanh, &mut scratch.cube_latents);
+        scratch.cube.resize(steps * count * shape.inputs(), 0.0);
+        let latents = scratch.cube_latents.chunks_exact(count * shape.latent_dim);
+        let joined = scratch.cube.chunks_exact_mut(count * shape.inputs());
+        for (joined, latents) in joined.zip(latents) {
+            join(shape, latents, rows, joined);
         }
         scratch.cube_decodes.resize(steps * count * shape.dim, 0.0);
         self.autoencoder
