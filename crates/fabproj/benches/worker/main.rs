@@ -15,8 +15,6 @@
 
 mod clock;
 mod peak;
-mod phase_one;
-mod phase_two;
 mod projection;
 mod training;
 
@@ -31,10 +29,10 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// One thing to be timed.
 trait Case {
-    /// Does it once.
-    fn call(&mut self);
+    /// Does it once, or as often as comes naturally; returns how often.
+    fn call(&mut self) -> Outcome<u64>;
 
-    /// Floating-point operations of one call that the mathematics needs.
+    /// Floating-point operations of doing it once that the mathematics needs.
     fn flops(&self) -> f64;
 }
 
@@ -47,8 +45,8 @@ const CASES: [(&str, Maker); 6] = [
     ("point", projection::point),
     ("small-point", projection::small_point),
     ("batch", projection::batch),
-    ("phase-one", phase_one::case),
-    ("phase-two", phase_two::case),
+    ("phase-one", training::phase_one),
+    ("phase-two", training::phase_two),
 ];
 
 /// A case with the number of calls that fill a repetition.
@@ -59,30 +57,30 @@ struct Timed {
 }
 
 impl Timed {
-    fn new(mut case: Box<dyn Case>, least: Duration, clock: Clock) -> Self {
-        case.call();
+    fn new(mut case: Box<dyn Case>, least: Duration, clock: Clock) -> Outcome<Self> {
+        case.call()?;
         let mut timed = Self {
             case,
             calls: 1,
             clock,
         };
         loop {
-            let spent = timed.repetition() * timed.calls as f64;
+            let (spent, _) = timed.repetition()?;
             if spent >= least.as_secs_f64() {
-                return timed;
+                return Ok(timed);
             }
             let growth = (1.2 * least.as_secs_f64() / spent.max(1e-9)).clamp(1.5, 10.0);
             timed.calls = (timed.calls as f64 * growth) as u64 + 1;
         }
     }
 
-    /// Seconds per call.
-    fn repetition(&mut self) -> f64 {
-        let start = self.clock.seconds();
+    /// Seconds, and how often it was done in them.
+    fn repetition(&mut self) -> Outcome<(f64, u64)> {
+        let (start, mut times) = (self.clock.seconds(), 0);
         for _ in 0..self.calls {
-            self.case.call();
+            times += self.case.call()?;
         }
-        (self.clock.seconds() - start) / self.calls as f64
+        Ok((self.clock.seconds() - start, times))
     }
 }
 
@@ -100,8 +98,12 @@ impl Worker {
             ["run", name, repetitions] => {
                 let repetitions: usize = repetitions.parse()?;
                 let timed = self.prepared(name)?;
-                let seconds = (0..repetitions).map(|_| format!(" {:e}", timed.repetition()));
-                Ok("seconds".to_owned() + &seconds.collect::<String>())
+                let mut answer = "seconds".to_owned();
+                for _ in 0..repetitions {
+                    let (seconds, times) = timed.repetition()?;
+                    answer += &format!(" {:e}", seconds / times as f64);
+                }
+                Ok(answer)
             }
             ["project", ref point @ ..] => {
                 let point: Vec<f32> = point.iter().map(|y| y.parse()).collect::<Result<_, _>>()?;
@@ -118,7 +120,7 @@ impl Worker {
         let &(name, make) = found.ok_or_else(|| format!("unknown case: {name}"))?;
         if !self.warm.contains_key(name) {
             self.warm
-                .insert(name, Timed::new(make()?, self.least, self.clock));
+                .insert(name, Timed::new(make()?, self.least, self.clock)?);
         }
         self.warm.get_mut(name).ok_or_else(|| name.into())
     }

@@ -1,101 +1,111 @@
-//! What the steps of both phases have in common: the data and a network with all that updates need.
+//! Steps of the paper's two phases, as the preset `paper` makes them on `concentric-circles`.
 
-use fabproj::core::Activation;
-use fabproj::nn::{Adam, AdamConfig, Mlp, MlpSpec, Tape};
-use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use fabproj::set::{ConstraintSet, built_in};
+use fabproj::train::Session;
+use fabproj::train::paper::{PaperConfig, PaperTraining, PhaseOne};
 
-use crate::Outcome;
+use crate::{Case, Outcome};
 
-pub const DIM: usize = 2;
-pub const HIDDEN: [usize; 4] = [64; 4];
-pub const BATCH: usize = 256;
+const DIM: usize = 2;
 /// The training part of 60,000 points.
 const ROWS: usize = 48_000;
-const LEARNING_RATE: f32 = 1e-3;
+/// Epochs of phase 1 in a call: what comes before its first step is then too little to matter.
+const EPOCHS: usize = 8;
 
-/// Multiply-adds of one row through an encoder or a decoder.
-pub const MULTIPLY_ADDS: usize = 2 * DIM * HIDDEN[0] + (HIDDEN.len() - 1) * HIDDEN[0] * HIDDEN[0];
-
-/// Whether a point lies in `concentric-circles`, the set that all are trained on.
-pub fn is_feasible(point: [f32; DIM]) -> bool {
-    (1.0..=4.0).contains(&(point[0] * point[0] + point[1] * point[1]))
-}
-
-/// Points in shuffled batches, epoch after epoch.
-pub struct Batches {
-    points: Vec<[f32; DIM]>,
-    next: usize,
-    rng: ChaCha8Rng,
-}
-
-impl Batches {
-    /// Uniform points of the square of side 4 that `keep` wants.
-    pub fn new(keep: impl Fn(&[f32; DIM]) -> bool) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(42);
-        let uniform = || [rng.random_range(-2.0..2.0), rng.random_range(-2.0..2.0f32)];
-        let points = std::iter::repeat_with(uniform)
-            .take(ROWS)
-            .filter(keep)
-            .collect();
-        Self {
-            points,
-            next: usize::MAX,
-            rng,
-        }
-    }
-
-    pub fn draw(&mut self) -> &[[f32; DIM]] {
-        if self.next.saturating_add(BATCH) > self.points.len() {
-            self.points.shuffle(&mut self.rng);
-            self.next = 0;
-        }
-        self.next += BATCH;
-        &self.points[self.next - BATCH..self.next]
-    }
-
-    /// All points, in the present order.
-    pub fn all(&mut self) -> &mut [[f32; DIM]] {
-        &mut self.points
+fn config() -> PaperConfig {
+    PaperConfig {
+        samples: Some(ROWS),
+        validation_share: 0.0,
+        phase_one_epochs: EPOCHS,
+        phase_two_epochs: 1,
+        ..PaperConfig::released()
     }
 }
 
-/// A network with all that its updates need.
-pub struct Trained {
-    pub network: Mlp,
-    pub tape: Tape,
-    pub gradient: Vec<f32>,
-    adam: Adam,
+/// The set stays for as long as the process does.
+fn training() -> Outcome<PaperTraining<'static>> {
+    let set: &'static dyn ConstraintSet = &**Box::leak(Box::new(built_in("concentric-circles")?));
+    Ok(PaperTraining::new(set, &config().validate()?, 42)?)
 }
 
-impl Trained {
-    pub fn encoder(rng: &mut ChaCha8Rng) -> Outcome<Self> {
-        Self::new(
-            MlpSpec::new(DIM, &HIDDEN, DIM).with_output(Activation::Tanh),
-            rng,
-        )
+/// Multiply-adds of one row through layers of these widths.
+fn multiply_adds(inputs: usize, hidden: &[usize], outputs: usize) -> f64 {
+    let widths: Vec<usize> = [&[inputs], hidden, &[outputs]].concat();
+    widths
+        .windows(2)
+        .map(|pair| (pair[0] * pair[1]) as f64)
+        .sum()
+}
+
+/// Multiply-adds of one row through the encoder, and through the decoder.
+fn autoencoder_multiply_adds(config: &PaperConfig) -> f64 {
+    multiply_adds(DIM, &vec![config.encoder_width; config.encoder_depth], DIM)
+}
+
+struct First {
+    training: PaperTraining<'static>,
+}
+
+/// Phase 1: reconstruction of feasible points.
+pub fn phase_one() -> Outcome<Box<dyn Case>> {
+    Ok(Box::new(First {
+        training: training()?,
+    }))
+}
+
+impl Case for First {
+    fn call(&mut self) -> Outcome<u64> {
+        Ok(self
+            .training
+            .phase_one(&Session::default())?
+            .summary()
+            .steps)
     }
 
-    pub fn decoder(rng: &mut ChaCha8Rng) -> Outcome<Self> {
-        Self::new(MlpSpec::new(DIM, &HIDDEN, DIM), rng)
+    /// Two for each multiply-add of the forward pass, the weights' and the inputs' gradient; the
+    /// first layer's inputs need none.
+    fn flops(&self) -> f64 {
+        let config = config();
+        let first_layer = (DIM * config.encoder_width) as f64;
+        2.0 * config.batch as f64 * (2.0 * 3.0 * autoencoder_multiply_adds(&config) - first_layer)
+    }
+}
+
+struct Second {
+    training: PaperTraining<'static>,
+    phase_one: PhaseOne,
+}
+
+/// Phase 2: three discriminator steps with oracle labels and one autoencoder step for each batch.
+pub fn phase_two() -> Outcome<Box<dyn Case>> {
+    let training = training()?;
+    let phase_one = training.phase_one(&Session::default())?;
+    Ok(Box::new(Second {
+        training,
+        phase_one,
+    }))
+}
+
+impl Case for Second {
+    fn call(&mut self) -> Outcome<u64> {
+        let session = Session::default();
+        let trained = self
+            .training
+            .phase_two(&self.phase_one, config().weights, &session)?;
+        Ok(trained.summary.phase_two.map_or(0, |summary| summary.steps))
     }
 
-    pub fn new(spec: MlpSpec, rng: &mut ChaCha8Rng) -> Outcome<Self> {
-        let network = Mlp::new(spec, rng)?;
-        let length = network.parameters().len();
-        Ok(Self {
-            network,
-            tape: Tape::new(),
-            gradient: vec![0.0; length],
-            adam: Adam::new(AdamConfig::default(), length),
-        })
-    }
-
-    /// One update by Adam, after which the gradient is zero again.
-    pub fn update(&mut self) {
-        self.adam
-            .update(self.network.parameters_mut(), &self.gradient, LEARNING_RATE);
-        self.gradient.fill(0.0);
+    /// As in phase 1, counting the passes that the mathematics needs: the encoder's, the decoder's of the
+    /// batch, of the ball, of the tangents and of the points for the discriminator, and the discriminator's.
+    fn flops(&self) -> f64 {
+        let config = config();
+        let [batch, steps] = [config.batch, config.discriminator_steps].map(|count| count as f64);
+        let tangents = (config.geometry_rows * DIM) as f64;
+        let autoencoder = autoencoder_multiply_adds(&config);
+        let discriminator = multiply_adds(DIM, &config.discriminator, 1);
+        let encoder_rows = 3.0 * batch;
+        let decoder_rows = 3.0 * (2.0 * batch + tangents) + steps * batch;
+        let discriminator_rows = steps * 3.0 * 3.0 * batch + 2.0 * 2.0 * batch;
+        2.0 * ((encoder_rows + decoder_rows) * autoencoder + discriminator_rows * discriminator)
     }
 }
