@@ -496,16 +496,6 @@ impl<'a> ChartTraining<'a> {
         }
     }
 
-    /// Whether a point misses the set by so little that a margin can help: what lies deeper outside, in
-    /// a seam that the networks cannot tear, only grows with the margin.
-    fn narrowly_infeasible(&self, point: &[f32], state: u32) -> bool {
-        if self.pool.contains(point, state) {
-            return false;
-        }
-        let boundary = self.pool.boundaries.get(state as usize);
-        boundary.is_none_or(|boundary| boundary.near(point, NARROW_MISS))
-    }
-
     /// The largest share of infeasible outputs of the averaged weights over four kinds of points:
     /// latent samples inside and on the surface, feasible and infeasible rows.
     fn measure_failures(&mut self) -> f32 {
@@ -537,7 +527,11 @@ impl<'a> ChartTraining<'a> {
             } else {
                 2 + row % 2
             };
-            failures[kind] += u32::from(self.narrowly_infeasible(&point, self.scratch.states[row]));
+            failures[kind] += u32::from(narrowly_infeasible(
+                self.pool,
+                &point,
+                self.scratch.states[row],
+            ));
         }
         failures.iter().copied().max().unwrap_or(0) as f32 / FOLLOW_ROWS as f32
     }
@@ -674,6 +668,16 @@ fn encode(encoder: &Mlp, latent_set: &LatentSet, pool: &Pool, scratch: &mut Scra
             .decoder_input
             .extend_from_slice(pool.state_inner(scratch.states[row]));
     }
+}
+
+/// Whether a point misses the set by so little that a margin can help: what lies deeper outside, in a
+/// seam that the networks cannot tear, only grows with the margin.
+fn narrowly_infeasible(pool: &Pool, point: &[f32], state: u32) -> bool {
+    if pool.contains(point, state) {
+        return false;
+    }
+    let boundary = pool.boundaries.get(state as usize);
+    boundary.is_none_or(|boundary| boundary.near(point, NARROW_MISS))
 }
 
 fn gather(rows: &[f32], indices: &[u32], dim: usize) -> Vec<f32> {
