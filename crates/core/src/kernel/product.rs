@@ -6,34 +6,29 @@
 
 use super::lanes::{LANES, Lanes, Registers};
 
-/// What the sums start from.
+/// What becomes of a sum.
 #[derive(Clone, Copy)]
-pub(super) enum Start {
-    /// 0
-    Zero,
-    /// One value per column, padded to whole blocks.
+pub(super) enum Ending {
+    /// It is stored.
+    Store,
+    /// It is added to what c holds.
+    Add,
+    /// One value per column is added, and it is stored.
     Bias(*const f32),
-    /// What c holds.
-    Old,
+    /// One value per column is added, and its positive part stored.
+    BiasRelu(*const f32),
+    /// It is stored where a matrix with the strides of c is positive, else zero. If the second
+    /// pointer is not null, what is stored in each column is also added to it.
+    WherePositive(*const f32, *mut f32),
 }
 
-/// What happens to the sums before they are stored.
-#[derive(Clone, Copy)]
-pub(super) enum Finish {
-    /// Nothing.
-    Plain,
-    /// max(0, ·)
-    Relu,
-    /// 0 where a matrix of the strides of c is not positive.
-    WherePositive(*const f32),
-}
-
-/// c(m, n) = finish(start + Σ_k a(m, k) · b(k, n)), each sum in the order of k.
+/// c(m, n) = ending(Σ_k a(m, k) · b(k, n)), each sum in the order of k.
+///
+/// Rows of b and of what the ending points to are read in whole blocks.
 pub(super) struct Product {
     pub(super) rows: usize,
     pub(super) depth: usize,
-    /// Columns of c that are written. Rows of b, bias and [`Finish::WherePositive`] are read in
-    /// whole blocks.
+    /// Columns of c that are written.
     pub(super) columns: usize,
     /// a(m, k) = a[m · a_row + k · a_step]
     pub(super) a: *const f32,
@@ -45,15 +40,16 @@ pub(super) struct Product {
     /// c(m, n) = c[m · c_row + n]
     pub(super) c: *mut f32,
     pub(super) c_row: usize,
-    pub(super) start: Start,
-    pub(super) finish: Finish,
+    pub(super) ending: Ending,
 }
 
 /// All rows of some blocks: strips of the given numbers of rows, each as long as rows are left.
 macro_rules! sweep {
     ($lanes:ty, $task:expr, $block:expr, $blocks:literal, [$($rows:literal),+]) => {{
         let mut row = 0;
-        $(row = <$lanes>::strip::<$rows, $blocks>($task, row, $task.rows, $block);)+
+        $(if $task.rows - row >= $rows {
+            row = <$lanes>::strip::<$rows, $blocks>($task, row, $task.rows, $block);
+        })+
         debug_assert_eq!(row, $task.rows);
         $blocks
     }};
@@ -76,8 +72,8 @@ pub(super) unsafe fn product<V: Lanes>(task: &Product) {
             match V::REGISTERS {
                 Registers::Wide if left >= 4 => sweep!(V, task, block, 4, [6, 5, 4, 3, 2, 1]),
                 Registers::Wide if left == 3 => sweep!(V, task, block, 3, [8, 4, 2, 1]),
-                Registers::Wide if left == 2 => sweep!(V, task, block, 2, [12, 6, 3, 1]),
-                Registers::Wide => sweep!(V, task, block, 1, [12, 4, 1]),
+                Registers::Wide if left == 2 => sweep!(V, task, block, 2, [12, 8, 4, 2, 1]),
+                Registers::Wide => sweep!(V, task, block, 1, [12, 8, 4, 1]),
                 Registers::Medium if left >= 4 && task.rows == 1 => sweep!(V, task, block, 4, [1]),
                 Registers::Medium if left >= 2 && task.rows < 4 => {
                     sweep!(V, task, block, 2, [2, 1])
@@ -101,42 +97,30 @@ pub(super) unsafe fn strip<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
     end: usize,
     block: usize,
 ) -> usize {
+    let whole = (block + BLOCKS) * LANES <= task.columns;
     let mut row = first;
     while row + ROWS <= end {
         // SAFETY: passed on to the caller.
         unsafe {
-            let mut sums = begin::<V, ROWS, BLOCKS>(task, row, block);
-            let mut a = task.a.add(row * task.a_row);
-            let mut b = task.b.add(block * LANES);
-            for _ in 0..task.depth {
-                let mut weights = [V::splat(0.0); BLOCKS];
-                for (index, weight) in weights.iter_mut().enumerate() {
-                    *weight = V::load(b.add(index * LANES));
+            let sums = tile::<V, ROWS, BLOCKS>(task, row, block);
+            if whole {
+                finish(task, row, block, sums);
+            } else {
+                let mut memory = [[[0.0; LANES]; BLOCKS]; ROWS];
+                for (memory, sum) in memory.iter_mut().flatten().zip(sums.iter().flatten()) {
+                    sum.store(memory.as_mut_ptr());
                 }
-                for (index, sums) in sums.iter_mut().enumerate() {
-                    let value = V::splat(*a.add(index * task.a_row));
-                    for (sum, weight) in sums.iter_mut().zip(weights) {
-                        *sum = value.mul_add(weight, *sum);
-                    }
-                }
-                a = a.wrapping_add(task.a_step);
-                b = b.wrapping_add(task.b_step);
+                let memory = memory.as_flattened().as_flattened();
+                finish_partial(task, row, block, memory, BLOCKS * LANES);
             }
-            end_tile(task, row, block, sums);
         }
         row += ROWS;
     }
     row
 }
 
-/// How many columns of a block of c are written.
 #[inline(always)]
-fn written(task: &Product, block: usize) -> usize {
-    (task.columns - block * LANES).min(LANES)
-}
-
-#[inline(always)]
-unsafe fn begin<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
+unsafe fn tile<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
     task: &Product,
     row: usize,
     block: usize,
@@ -144,66 +128,119 @@ unsafe fn begin<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
     // SAFETY: passed on to the caller.
     unsafe {
         let mut sums = [[V::splat(0.0); BLOCKS]; ROWS];
-        match task.start {
-            Start::Zero => {}
-            Start::Bias(bias) => {
-                for index in 0..BLOCKS {
-                    let value = V::load(bias.add((block + index) * LANES));
-                    for sums in &mut sums {
-                        sums[index] = value;
-                    }
+        let mut a = task.a.add(row * task.a_row);
+        let mut b = task.b.add(block * LANES);
+        for _ in 0..task.depth {
+            let mut weights = [V::splat(0.0); BLOCKS];
+            for (index, weight) in weights.iter_mut().enumerate() {
+                *weight = V::load(b.add(index * LANES));
+            }
+            for (index, sums) in sums.iter_mut().enumerate() {
+                let value = V::splat(*a.add(index * task.a_row));
+                for (sum, weight) in sums.iter_mut().zip(weights) {
+                    *sum = value.mul_add(weight, *sum);
                 }
             }
-            Start::Old => {
-                for (index, sums) in sums.iter_mut().enumerate() {
-                    let c = task.c.add((row + index) * task.c_row + block * LANES);
-                    for (index, sum) in sums.iter_mut().enumerate() {
-                        let c = c.add(index * LANES);
-                        *sum = match written(task, block + index) {
-                            LANES => V::load(c),
-                            count => V::load_first(c, count),
-                        };
-                    }
-                }
-            }
+            a = a.wrapping_add(task.a_step);
+            b = b.wrapping_add(task.b_step);
         }
         sums
     }
 }
 
+/// The ending of a tile that lies inside the columns of c.
 #[inline(always)]
-unsafe fn end_tile<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
+unsafe fn finish<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
     task: &Product,
     row: usize,
     block: usize,
-    mut sums: [[V; BLOCKS]; ROWS],
+    sums: [[V; BLOCKS]; ROWS],
 ) {
-    // SAFETY: passed on to the caller.
-    unsafe {
-        match task.finish {
-            Finish::Plain => {}
-            Finish::Relu => {
-                for sum in sums.iter_mut().flatten() {
-                    *sum = sum.relu();
+    /// Stores what an expression makes of each sum, given its place in c and its block.
+    macro_rules! each {
+        (|$sum:ident, $at:ident, $block:ident| $result:expr) => {
+            for (index, sums) in sums.iter().enumerate() {
+                let start = (row + index) * task.c_row + block * LANES;
+                for ($block, &$sum) in sums.iter().enumerate() {
+                    let $at = start + $block * LANES;
+                    let result: V = $result;
+                    result.store(task.c.add($at));
                 }
             }
-            Finish::WherePositive(other) => {
-                for (index, sums) in sums.iter_mut().enumerate() {
-                    let other = other.add((row + index) * task.c_row + block * LANES);
-                    for (index, sum) in sums.iter_mut().enumerate() {
-                        *sum = sum.where_positive(V::load(other.add(index * LANES)));
+        };
+    }
+    // SAFETY: passed on to the caller.
+    unsafe {
+        match task.ending {
+            Ending::Store => each!(|sum, _at, _block| sum),
+            Ending::Add => each!(|sum, at, _block| V::load(task.c.add(at)).add(sum)),
+            Ending::Bias(bias) => {
+                let bias = load_blocks::<V, BLOCKS>(bias.add(block * LANES));
+                each!(|sum, _at, block| bias[block].add(sum));
+            }
+            Ending::BiasRelu(bias) => {
+                let bias = load_blocks::<V, BLOCKS>(bias.add(block * LANES));
+                each!(|sum, _at, block| bias[block].add(sum).relu());
+            }
+            Ending::WherePositive(other, totals) => {
+                let mut columns = [V::splat(0.0); BLOCKS];
+                each!(|sum, at, block| {
+                    let kept = sum.where_positive(V::load(other.add(at)));
+                    columns[block] = columns[block].add(kept);
+                    kept
+                });
+                if !totals.is_null() {
+                    for (index, column) in columns.iter().enumerate() {
+                        let total = totals.add((block + index) * LANES);
+                        V::load(total).add(*column).store(total);
                     }
                 }
             }
         }
-        let full = task.columns >= (block + BLOCKS) * LANES;
-        for (index, sums) in sums.iter().enumerate() {
-            let c = task.c.add((row + index) * task.c_row + block * LANES);
-            for (index, sum) in sums.iter().enumerate() {
-                match full {
-                    true => sum.store(c.add(index * LANES)),
-                    false => sum.store_first(c.add(index * LANES), written(task, block + index)),
-                }
+    }
+}
+
+#[inline(always)]
+unsafe fn load_blocks<V: Lanes, const BLOCKS: usize>(from: *const f32) -> [V; BLOCKS] {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let mut blocks = [V::splat(0.0); BLOCKS];
+        for (index, lanes) in blocks.iter_mut().enumerate() {
+            *lanes = V::load(from.add(index * LANES));
+        }
+        blocks
+    }
+}
+
+/// The ending of a tile of which some columns lie outside of c. One float at a time: this is rare,
+/// and must not take registers from the tiles that are not.
+///
+/// # Safety
+/// As for [`product`]; `sums` is a tile from `row` and `block` on, with rows of `width`.
+#[inline(never)]
+unsafe fn finish_partial(task: &Product, row: usize, block: usize, sums: &[f32], width: usize) {
+    let start = block * LANES;
+    for (index, sums) in sums.chunks_exact(width).enumerate() {
+        for (&sum, column) in sums.iter().zip(start..task.columns) {
+            let at = (row + index) * task.c_row + column;
+            // SAFETY: passed on to the caller.
+            unsafe {
+                *task.c.add(at) = match task.ending {
+                    Ending::Store => sum,
+                    Ending::Add => *task.c.add(at) + sum,
+                    Ending::Bias(bias) => *bias.add(column) + sum,
+                    Ending::BiasRelu(bias) => match *bias.add(column) + sum {
+                        negative if negative < 0.0 => 0.0,
+                        other => other,
+                    },
+                    Ending::WherePositive(other, totals) => {
+                        let kept = if *other.add(at) > 0.0 { sum } else { 0.0 };
+                        if !totals.is_null() {
+                            *totals.add(column) += kept;
+                        }
+                        kept
+                    }
+                };
             }
         }
     }

@@ -5,13 +5,14 @@ use super::elementwise::{Slope, activate_all, add_curvature_all, add_rows, times
 use super::lanes::Lanes;
 use super::narrow::{Dots, NARROW, dots};
 use super::pack::{Pack, pack};
-use super::product::{Finish, Product, Start, product};
+use super::product::{Ending, Product, product};
 use super::{Dense, Loop, padded};
 use crate::model::Activation;
 
 /// What is done to the entries of a result after it was stored.
 #[derive(Clone, Copy)]
 pub(super) enum After<'a> {
+    Nothing,
     Activate(Activation),
     TimesSlope(Slope<'a>),
 }
@@ -22,10 +23,9 @@ pub(super) struct LayerTask<'a> {
     pub(super) x: *const f32,
     pub(super) x_stride: usize,
     pub(super) rows: usize,
-    /// Whether the result is added to what `out` holds; there is no bias then.
-    pub(super) accumulate: bool,
-    pub(super) finish: Finish,
-    pub(super) after: Option<After<'a>>,
+    /// Narrow layers know no ending but [`Ending::Add`] and storing; they add the layer's bias.
+    pub(super) ending: Ending,
+    pub(super) after: After<'a>,
     pub(super) out: *mut f32,
     pub(super) out_stride: usize,
     /// Floats written per row of `out`.
@@ -37,24 +37,27 @@ impl Task for LayerTask<'_> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes>(self) {
-        let mut after = self.after;
         // SAFETY: passed on to the caller.
         unsafe {
             if self.layer.outputs <= NARROW {
                 dots::<V>(&self.dots());
-                if let Finish::Relu = self.finish {
-                    after = Some(After::Activate(Activation::Relu));
-                }
             } else {
                 product::<V>(&self.product());
             }
-            let Some(after) = after else { return };
-            for row in 0..self.rows {
+            if let After::Nothing = self.after {
+                return;
+            }
+            // Contiguous rows are one long one, with fewer partial blocks.
+            let (rows, width) = match self.out_stride == self.width {
+                true => (1, self.rows * self.width),
+                false => (self.rows, self.width),
+            };
+            for row in 0..rows {
                 let start = row * self.out_stride;
-                let values = core::slice::from_raw_parts_mut(self.out.add(start), self.width);
-                let after = match after {
+                let values = core::slice::from_raw_parts_mut(self.out.add(start), width);
+                let after = match self.after {
                     After::TimesSlope(slope) => After::TimesSlope(slope.starting_at(start)),
-                    activate => activate,
+                    other => other,
                 };
                 AfterTask { after, values }.run::<V>();
             }
@@ -65,30 +68,18 @@ impl Task for LayerTask<'_> {
 impl LayerTask<'_> {
     #[inline(always)]
     fn product(&self) -> Product {
-        let Dense {
-            weights,
-            bias,
-            inputs,
-            outputs,
-        } = self.layer;
-        let start = match (self.accumulate, bias.is_empty()) {
-            (true, _) => Start::Old,
-            (false, true) => Start::Zero,
-            (false, false) => Start::Bias(bias.as_ptr()),
-        };
         Product {
             rows: self.rows,
-            depth: inputs,
+            depth: self.layer.inputs,
             columns: self.width,
             a: self.x,
             a_row: self.x_stride,
             a_step: 1,
-            b: weights.as_ptr(),
-            b_step: padded(outputs),
+            b: self.layer.weights.as_ptr(),
+            b_step: padded(self.layer.outputs),
             c: self.out,
             c_row: self.out_stride,
-            start,
-            finish: self.finish,
+            ending: self.ending,
         }
     }
 
@@ -115,7 +106,7 @@ impl LayerTask<'_> {
             out: self.out,
             out_row: self.out_stride,
             padded: self.width > outputs,
-            accumulate: self.accumulate,
+            accumulate: matches!(self.ending, Ending::Add),
         }
     }
 }
@@ -157,6 +148,7 @@ impl Task for AfterTask<'_> {
         // SAFETY: passed on to the caller.
         unsafe {
             match self.after {
+                After::Nothing => {}
                 After::Activate(activation) => activate_all::<V>(activation, self.values),
                 After::TimesSlope(slope) => times_slope_all::<V>(slope, self.values),
             }

@@ -247,6 +247,30 @@ fn check_pull_back(inputs: usize, outputs: usize, rows: usize, activation: Activ
             let slope = Slope::new(activation, &after, &before);
             let mut out = vec![f32::NAN; rows * stride];
             kernel.pull_back(layer, &delta, outputs + 1, rows, slope, &mut out, stride);
+            if stride == padded(inputs) {
+                let (mut again, mut sums) = (out.clone(), vec![0.5; stride]);
+                let found = &mut sums;
+                kernel.pull_back_summed(
+                    layer,
+                    &delta,
+                    outputs + 1,
+                    rows,
+                    slope,
+                    &mut again,
+                    stride,
+                    found,
+                );
+                assert_eq!(again, out);
+                for (column, sum) in sums.iter().enumerate().take(inputs) {
+                    let total: f64 = (0..rows)
+                        .map(|row| f64::from(out[row * stride + column]))
+                        .sum();
+                    assert!(
+                        close(*sum, 0.5 + total, rows * outputs),
+                        "{kernel:?} {inputs} {outputs}"
+                    );
+                }
+            }
             for row in 0..rows {
                 for input in 0..inputs {
                     let sum: f64 = (0..outputs)

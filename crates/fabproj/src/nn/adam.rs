@@ -1,5 +1,6 @@
 //! The Adam update rule.
 
+use fabproj_core::kernel::{Kernel, Loop};
 use serde::{Deserialize, Serialize};
 
 /// Settings of [`Adam`]; the defaults are PyTorch's.
@@ -81,9 +82,55 @@ impl Adam {
             |beta: f32| 1.0 - f64::from(beta).powi(self.step.min(i32::MAX as u64) as i32);
         let rate = (f64::from(learning_rate) / correction(beta1)) as f32;
         let root = (1.0 / correction(beta2).sqrt()) as f32;
-        let keep = 1.0 - learning_rate * weight_decay;
-        let averages = self.first.iter_mut().zip(&mut self.second);
-        for ((p, g), (m, v)) in parameters.iter_mut().zip(gradient).zip(averages) {
+        Kernel::detect().vectorise(Update {
+            parameters,
+            gradient,
+            first: &mut self.first,
+            second: &mut self.second,
+            beta1,
+            beta2,
+            epsilon,
+            rate,
+            root,
+            keep: 1.0 - learning_rate * weight_decay,
+        });
+    }
+}
+
+/// One update, with the corrections of its step.
+struct Update<'a> {
+    parameters: &'a mut [f32],
+    gradient: &'a [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+    beta1: f32,
+    beta2: f32,
+    epsilon: f32,
+    /// Learning rate / (1 - β₁ᵗ)
+    rate: f32,
+    /// 1 / √(1 - β₂ᵗ)
+    root: f32,
+    /// What the weight decay leaves.
+    keep: f32,
+}
+
+impl Loop for Update<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self {
+            beta1,
+            beta2,
+            epsilon,
+            rate,
+            root,
+            keep,
+            ..
+        } = self;
+        let averages = self.first.iter_mut().zip(self.second);
+        let values = self.parameters.iter_mut().zip(self.gradient);
+        for ((p, g), (m, v)) in values.zip(averages) {
             *m += (1.0 - beta1) * (g - *m);
             *v = beta2 * *v + (1.0 - beta2) * g * g;
             *p = *p * keep - rate * *m / (v.sqrt() * root + epsilon);

@@ -1,7 +1,7 @@
 //! Forward and backward through a network.
 
 use fabproj_core::Activation;
-use fabproj_core::kernel::{Kernel, LANES, NARROW, Slope, padded};
+use fabproj_core::kernel::{Kernel, LANES, Loop, NARROW, Slope, padded};
 
 use super::buffer::Buffer;
 use super::mlp::Mlp;
@@ -126,21 +126,23 @@ impl Mlp {
             .times_slope(tape.slope(self, last), delta.first_mut(d_output.len()));
         tape.primal.delta = delta;
         tape.primal.keep_output_delta(self);
+        if let Some(gradient) = gradient.as_deref_mut() {
+            let delta = tape.primal.delta_of(self, last);
+            let sums = &mut gradient[self.bias_range(last)];
+            tape.kernel.add_rows(sums, delta.values, delta.stride, rows);
+        }
         for layer in (0..=last).rev() {
             if let Some(gradient) = gradient.as_deref_mut() {
-                self.add_gradient(
-                    layer,
-                    tape.kernel,
-                    &tape.primal,
-                    &mut tape.gradient,
-                    gradient,
-                );
-                let (delta, range) = (tape.primal.delta_of(self, layer), self.bias_range(layer));
-                tape.kernel
-                    .add_rows(&mut gradient[range], delta.values, delta.stride, rows);
+                let Tape {
+                    kernel,
+                    primal,
+                    sums,
+                    ..
+                } = tape;
+                self.add_gradient(layer, *kernel, primal, sums, gradient);
             }
             if layer > 0 {
-                self.backward_layer(layer, tape);
+                self.backward_layer(layer, tape, gradient.as_deref_mut());
             }
         }
         if let Some(gradient) = gradient {
@@ -185,33 +187,34 @@ impl Mlp {
         let (inputs, outputs) = self.spec().layer_shape(layer);
         let (delta, input) = (rows.delta_of(self, layer), rows.input_of(self, layer));
         let target = &mut gradient[self.weights_range(layer)];
-        if inputs > NARROW || outputs <= inputs {
-            add_outer_products(
-                kernel,
-                (rows.live, outputs, inputs),
-                delta,
-                input,
-                target,
-                inputs,
-            );
-            return;
-        }
         // Few inputs would leave most lanes idle: make the transpose, which is small, and add that.
-        let width = padded(outputs);
-        let transpose = scratch.first_mut(inputs * width);
-        transpose.fill(0.0);
-        add_outer_products(
-            kernel,
-            (rows.live, inputs, outputs),
-            input,
-            delta,
-            transpose,
-            width,
-        );
-        for (input, row) in transpose.chunks_exact(width).enumerate() {
-            for (output, value) in row.iter().enumerate().take(outputs) {
-                target[output * inputs + input] += value;
+        let transpose = inputs <= NARROW && outputs > inputs;
+        let (m, n) = if transpose {
+            (inputs, outputs)
+        } else {
+            (outputs, inputs)
+        };
+        let (a, b) = if transpose {
+            (input, delta)
+        } else {
+            (delta, input)
+        };
+        // Summed up on cache lines of its own: the target's rows may straddle them.
+        let sums = scratch.first_mut(m * padded(n));
+        sums.fill(0.0);
+        add_outer_products(kernel, (rows.live, m, n), a, b, sums, padded(n));
+        if transpose {
+            for (row, sums) in sums.chunks_exact(padded(n)).enumerate() {
+                for (column, sum) in sums.iter().enumerate().take(n) {
+                    target[column * inputs + row] += sum;
+                }
             }
+        } else {
+            kernel.vectorise(AddPadded {
+                target,
+                width: n,
+                sums,
+            });
         }
     }
 
@@ -255,16 +258,39 @@ impl Mlp {
         }
     }
 
-    /// delta of the layer before = delta · weights · slope of the layer before
-    fn backward_layer(&self, layer: usize, tape: &mut Tape) {
+    /// delta of the layer before = delta · weights · slope of the layer before; with its sum, the
+    /// gradient of that layer's bias.
+    fn backward_layer(&self, layer: usize, tape: &mut Tape, gradient: Option<&mut [f32]>) {
         let (rows, stride) = (tape.primal.count, stride_of(self, layer - 1));
         let mut target = std::mem::take(&mut tape.primal.next_delta);
         let out = target.first_mut(rows * stride + LANES);
-        let delta = tape.primal.delta_of(self, layer);
+        let View {
+            values: delta,
+            stride: delta_stride,
+        } = tape.primal.delta_of(self, layer);
         let dense = tape.transposed.transposed_layer(self, layer);
-        let slope = tape.slope(self, layer - 1);
-        tape.kernel
-            .pull_back(dense, delta.values, delta.stride, rows, slope, out, stride);
+        let slope = tape.primal.slope(self, layer - 1);
+        if let Some(gradient) = gradient {
+            let sums = tape.sums.first_mut(stride);
+            sums.fill(0.0);
+            tape.kernel.pull_back_summed(
+                dense,
+                delta,
+                delta_stride,
+                rows,
+                slope,
+                out,
+                stride,
+                sums,
+            );
+            let bias = &mut gradient[self.bias_range(layer - 1)];
+            bias.iter_mut()
+                .zip(sums)
+                .for_each(|(bias, sum)| *bias += *sum);
+        } else {
+            tape.kernel
+                .pull_back(dense, delta, delta_stride, rows, slope, out, stride);
+        }
         tape.primal.next_delta = std::mem::replace(&mut tape.primal.delta, target);
     }
 }
@@ -281,4 +307,26 @@ fn add_outer_products(
     kernel.add_outer_products(
         shape, a.values, a.stride, b.values, b.stride, target, stride,
     );
+}
+
+/// target += sums, row by row; rows of `sums` are padded.
+struct AddPadded<'a> {
+    target: &'a mut [f32],
+    width: usize,
+    sums: &'a [f32],
+}
+
+impl Loop for AddPadded<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let rows = self.sums.chunks_exact(padded(self.width));
+        for (target, sums) in self.target.chunks_exact_mut(self.width).zip(rows) {
+            target
+                .iter_mut()
+                .zip(sums)
+                .for_each(|(target, sum)| *target += sum);
+        }
+    }
 }

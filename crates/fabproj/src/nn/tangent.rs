@@ -231,11 +231,11 @@ impl Mlp {
             kernel,
             primal,
             tangents,
-            gradient: scratch,
+            sums,
             ..
         } = tape;
-        self.add_gradient(layer, *kernel, primal, scratch, gradient);
-        self.add_gradient(layer, *kernel, tangents, scratch, gradient);
+        self.add_gradient(layer, *kernel, primal, sums, gradient);
+        self.add_gradient(layer, *kernel, tangents, sums, gradient);
         let (delta, range) = (primal.delta_of(self, layer), self.bias_range(layer));
         kernel.add_rows(
             &mut gradient[range],

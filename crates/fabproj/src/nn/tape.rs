@@ -20,8 +20,8 @@ pub struct Tape {
     pub(super) columns: usize,
     pub(super) packed: Packed,
     pub(super) transposed: Packed,
-    /// A small gradient, transposed.
-    pub(super) gradient: Buffer,
+    /// Sums on their way to a gradient.
+    pub(super) sums: Buffer,
 }
 
 /// Values of all layers for rows that go through the network together.
@@ -98,7 +98,7 @@ impl Tape {
             columns: 1,
             packed: Packed::default(),
             transposed: Packed::default(),
-            gradient: Buffer::default(),
+            sums: Buffer::default(),
         }
     }
 
