@@ -14,6 +14,8 @@ use crate::model::{Activation, Layer, Network};
 struct PackedLayer {
     inputs: usize,
     outputs: usize,
+    /// Outputs in whole blocks: floats between two rows of them.
+    width: usize,
     weights: Buffer,
     bias: Buffer,
     transposed: Buffer,
@@ -60,14 +62,11 @@ impl PackedLayer {
         Self {
             inputs,
             outputs,
+            width: padded(outputs),
             weights: packed,
             bias: padded_bias,
             transposed,
         }
-    }
-
-    fn width(&self) -> usize {
-        padded(self.outputs)
     }
 
     #[inline]
@@ -131,7 +130,7 @@ impl PackedNetwork {
 
     /// Floats between two rows of an output.
     pub(crate) fn output_stride(&self) -> usize {
-        padded(self.outputs())
+        self.layers.last().map_or(0, |layer| layer.width)
     }
 
     /// Floats between two rows of an input's gradient.
@@ -151,7 +150,7 @@ impl PackedNetwork {
     /// Floats per row that a tape needs.
     pub(crate) fn tape_width(&self) -> usize {
         (0..self.layers.len())
-            .map(|index| self.layers[index].width() * self.records(index))
+            .map(|index| self.layers[index].width * self.records(index))
             .sum()
     }
 
@@ -176,7 +175,7 @@ impl PackedNetwork {
     #[inline]
     fn sums(&self, index: usize, x: Rows<'_>, first: Rows<'_>, rows: usize, out: &mut [f32]) {
         let layer = &self.layers[index];
-        let (kernel, identity, width) = (self.kernel, Activation::Identity, layer.width());
+        let (kernel, identity, width) = (self.kernel, Activation::Identity, layer.width);
         kernel.affine(
             layer.dense(),
             x.values,
@@ -192,21 +191,40 @@ impl PackedNetwork {
     }
 
     /// Runs one layer, the skip and its activation included.
-    #[inline]
     fn layer(&self, index: usize, x: Rows<'_>, first: Rows<'_>, rows: usize, out: &mut [f32]) {
         let layer = &self.layers[index];
-        let (activation, width) = (self.activation(index), layer.width());
-        if self.skip.is_some() && index + 1 == self.layers.len() {
-            self.sums(index, x, first, rows, out);
-            self.kernel.activate(activation, &mut out[..rows * width]);
-        } else {
-            let layer = layer.dense();
-            self.kernel
-                .affine(layer, x.values, x.stride, rows, activation, out, width);
+        if index + 1 == self.layers.len() {
+            return self.last(layer, x, first, rows, out);
         }
+        let (dense, width) = (layer.dense(), layer.width);
+        self.kernel
+            .affine(dense, x.values, x.stride, rows, self.hidden, out, width);
+    }
+
+    /// Runs the last layer: with a skip, the activation waits for its share of the sums.
+    #[inline]
+    fn last(
+        &self,
+        layer: &PackedLayer,
+        x: Rows<'_>,
+        first: Rows<'_>,
+        rows: usize,
+        out: &mut [f32],
+    ) {
+        let (kernel, width) = (self.kernel, layer.width);
+        let Some(skip) = &self.skip else {
+            let (dense, output) = (layer.dense(), self.output);
+            return kernel.affine(dense, x.values, x.stride, rows, output, out, width);
+        };
+        let (dense, identity) = (layer.dense(), Activation::Identity);
+        kernel.affine(dense, x.values, x.stride, rows, identity, out, width);
+        kernel.add_linear(skip.dense(), first.values, first.stride, rows, out, width);
+        kernel.activate(self.output, &mut out[..rows * width]);
     }
 
     /// Runs `rows` rows of `input`; the result has [`output_stride`](Self::output_stride).
+    ///
+    /// This is what one point waits for: nothing is decided per layer that can be decided before.
     #[inline]
     pub(crate) fn forward<'s>(
         &self,
@@ -215,24 +233,40 @@ impl PackedNetwork {
         rows: usize,
         scratch: &'s mut Scratch,
     ) -> &'s mut [f32] {
+        let (mut current, mut next) = (&mut *scratch.ping, &mut *scratch.pong);
         let first = Rows {
             values: input,
             stride,
         };
-        let (mut current, mut next) = (&mut *scratch.ping, &mut *scratch.pong);
-        for (index, layer) in self.layers.iter().enumerate() {
-            let x = if index == 0 {
-                first
-            } else {
-                Rows {
-                    values: current,
-                    stride: padded(layer.inputs),
-                }
-            };
-            self.layer(index, x, first, rows, next);
+        let Some((last, hidden)) = self.layers.split_last() else {
+            return &mut [];
+        };
+        let mut layers = hidden.iter();
+        let mut stride = stride;
+        if let Some(layer) = layers.next() {
+            let (dense, width) = (layer.dense(), layer.width);
+            self.kernel
+                .affine(dense, input, stride, rows, self.hidden, next, width);
             core::mem::swap(&mut current, &mut next);
+            stride = width;
         }
-        &mut current[..rows * self.output_stride()]
+        for layer in layers {
+            let (dense, width) = (layer.dense(), layer.width);
+            self.kernel
+                .affine(dense, current, stride, rows, self.hidden, next, width);
+            core::mem::swap(&mut current, &mut next);
+            stride = width;
+        }
+        let x = if hidden.is_empty() {
+            first
+        } else {
+            Rows {
+                values: current,
+                stride,
+            }
+        };
+        self.last(last, x, first, rows, next);
+        &mut next[..rows * last.width]
     }
 
     /// As [`forward`](Self::forward), keeping on `tape` what [`backward`](Self::backward) needs.
@@ -250,7 +284,7 @@ impl PackedNetwork {
         let mut rest = tape;
         let mut x = first;
         for (index, layer) in self.layers.iter().enumerate() {
-            let length = rows * layer.width();
+            let length = rows * layer.width;
             let out;
             if self.records(index) == 2 {
                 let (sums, tail) = rest.split_at_mut(length);
@@ -267,7 +301,7 @@ impl PackedNetwork {
             }
             x = Rows {
                 values: out,
-                stride: layer.width(),
+                stride: layer.width,
             };
         }
         rest
@@ -281,7 +315,7 @@ impl PackedNetwork {
 
     /// The slope of a layer's activation, from the records that end the tape.
     fn slope<'t>(&self, index: usize, rows: usize, tape: &'t [f32]) -> Slope<'t> {
-        let length = rows * self.layers[index].width();
+        let length = rows * self.layers[index].width;
         let records = &tape[tape.len() - length * self.records(index)..];
         // With one record per output both are the same.
         let (before, after) = (&records[..length], &records[records.len() - length..]);
@@ -306,13 +340,13 @@ impl PackedNetwork {
         kernel.times_slope(output_slope, &mut delta[..length]);
         let mut tape = tape;
         for (index, layer) in self.layers.iter().enumerate().rev() {
-            tape = &tape[..tape.len() - rows * layer.width() * self.records(index)];
+            tape = &tape[..tape.len() - rows * layer.width * self.records(index)];
             let slope = match index {
                 0 => Slope::Identity,
                 _ => self.slope(index - 1, rows, tape),
             };
             let (transposed, width) = (layer.dense_transposed(), padded(layer.inputs));
-            kernel.pull_back(transposed, delta, layer.width(), rows, slope, next, width);
+            kernel.pull_back(transposed, delta, layer.width, rows, slope, next, width);
             core::mem::swap(&mut delta, &mut next);
         }
         if let Some(skip) = &self.skip {

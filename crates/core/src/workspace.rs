@@ -34,9 +34,9 @@ pub(crate) struct Layout {
     pub output_stride: usize,
     /// Floats per row of the widest layer.
     pub width: usize,
-    /// Floats per row that an encoder, one decoder and a decoder gate keep for the gradient.
+    /// Floats per row that an encoder, all decoders of a chart and its gate keep for the gradient.
     pub encoder_tape: usize,
-    pub decoder_tape: usize,
+    pub decoder_tapes: usize,
     pub gate_tape: usize,
 }
 
@@ -88,7 +88,8 @@ pub(crate) struct DecodeBuffers {
 #[derive(Clone, Debug)]
 pub(crate) struct GradientBuffers {
     pub encoder_tape: Buffer,
-    pub decoder_tapes: Vec<Buffer>,
+    /// One decoder's after the other's.
+    pub decoder_tapes: Buffer,
     pub gate_tape: Buffer,
     /// With respect to the decode.
     pub output: Buffer,
@@ -128,7 +129,7 @@ impl Workspace {
             },
             gradient: GradientBuffers {
                 encoder_tape: Buffer::zeros(kept * layout.encoder_tape),
-                decoder_tapes: vec![Buffer::zeros(kept * layout.decoder_tape); layout.decoders],
+                decoder_tapes: Buffer::zeros(kept * layout.decoder_tapes),
                 gate_tape: Buffer::zeros(kept * layout.gate_tape),
                 output: Buffer::zeros(kept * layout.output_stride),
                 share: Buffer::zeros(kept * layout.output_stride),

@@ -166,6 +166,7 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
     ) -> Result<Status, CallError> {
         let projector = self.projector();
         projector.check_point(y, x, &workspace.inner)?;
+        workspace.check(projector)?;
         call::length("out", out.len(), projector.dim())?;
         if let Some(status) = self.settle(y, x, out, workspace) {
             return Ok(status);
@@ -189,6 +190,7 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
     ) -> Result<Tally, CallError> {
         let projector = self.projector();
         let count = projector.check_batch(y, x, &workspace.inner)?;
+        workspace.check(projector)?;
         call::length("out", out.len(), y.len())?;
         call::length("statuses", statuses.len(), count)?;
         let (n, p) = (projector.dim(), projector.parameter_dim());

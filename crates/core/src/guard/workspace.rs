@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::Membership;
 use super::find::SEARCH_ROWS;
-use crate::projector::{Projector, all_finite};
+use crate::projector::{CallError, Projector, all_finite};
 use crate::workspace::{BLOCK, Workspace};
 
 /// Memory for the calls of one [`Guard`](super::Guard), from [`Guard::workspace`](super::Guard::workspace).
@@ -74,6 +74,16 @@ impl GuardWorkspace {
                 decodes: vec![0.0; SEARCH_ROWS * dim],
             },
         }
+    }
+}
+
+impl GuardWorkspace {
+    /// What the projector's own check of its workspace cannot see: the anchors.
+    pub(super) fn check(&self, projector: &Projector) -> Result<(), CallError> {
+        if self.distances.len() == projector.anchors().len() {
+            return Ok(());
+        }
+        Err(CallError::Workspace)
     }
 }
 

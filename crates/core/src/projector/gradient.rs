@@ -146,21 +146,17 @@ impl Projector {
     ) -> &'w [f32] {
         let (stride, width) = (self.layout.latent_stride, self.layout.output_stride);
         let Some(gate) = &chart.gate else {
-            let tape = &mut kept.decoder_tapes[0];
+            let tape = &mut kept.decoder_tapes;
             return chart.decoders[0].forward_taped(&buffers.latent, stride, rows, tape);
         };
         let logits = gate.forward_taped(&buffers.latent, stride, rows, &mut kept.gate_tape);
-        let decoders = chart
-            .decoders
-            .iter()
-            .zip(&mut kept.decoder_tapes)
-            .enumerate();
+        let decoders = chart.tapes_mut(rows, &mut kept.decoder_tapes);
         match chart.blend {
             Blend::Soft => {
                 soft_weights(gate, logits, rows, &mut buffers.weights);
                 buffers.blended[..rows * width].fill(0.0);
                 let count = chart.decoders.len();
-                for (index, (decoder, tape)) in decoders {
+                for (index, decoder, tape) in decoders {
                     let decoded = decoder.forward_taped(&buffers.latent, stride, rows, tape);
                     let (weights, blended) = (&buffers.weights, &mut buffers.blended);
                     super::tile::add_weighted(decoded, weights, (index, count), width, blended);
@@ -168,7 +164,7 @@ impl Projector {
             }
             Blend::Hard => {
                 choose(gate, logits, rows, &mut buffers.choices);
-                for (index, (decoder, tape)) in decoders {
+                for (index, decoder, tape) in decoders {
                     let count = buffers.gather(index, rows, stride);
                     let decoded = decoder.forward_taped(&buffers.gathered, stride, count, tape);
                     for (decoded, row) in decoded.chunks_exact(width).zip(&buffers.members) {
@@ -188,7 +184,7 @@ impl Projector {
         match (&chart.gate, chart.blend) {
             (None, _) => {
                 let decoder = &chart.decoders[0];
-                let tape = &kept.decoder_tapes[0];
+                let tape = &kept.decoder_tapes;
                 let back = decoder.backward(&kept.output, rows, tape, scratch);
                 add_rows(
                     back,
@@ -223,8 +219,7 @@ impl Projector {
             self.layout.output_stride,
         );
         let (count, gate_stride) = (chart.decoders.len(), gate.output_stride());
-        for (index, decoder) in chart.decoders.iter().enumerate() {
-            let tape = &kept.decoder_tapes[index];
+        for (index, decoder, tape) in chart.tapes(rows, &kept.decoder_tapes) {
             let decoded = decoder.output(tape, rows);
             for row in 0..rows {
                 let weight = weights[row * count + index];
@@ -276,13 +271,13 @@ impl Projector {
             self.layout.latent_gradient_stride,
             self.layout.output_stride,
         );
-        for (index, decoder) in chart.decoders.iter().enumerate() {
+        for (index, decoder, tape) in chart.tapes(rows, &kept.decoder_tapes) {
             let count = buffers.gather(index, rows, self.layout.latent_stride);
             let members = &buffers.members[..count];
             for (share, row) in kept.share.chunks_exact_mut(width).zip(members) {
                 share.copy_from_slice(&kept.output[row * width..][..width]);
             }
-            let back = decoder.backward(&kept.share, count, &kept.decoder_tapes[index], scratch);
+            let back = decoder.backward(&kept.share, count, tape, scratch);
             let members = members.iter().copied();
             add_rows(
                 back,
@@ -339,6 +334,40 @@ impl Projector {
         if status == Status::NotFinite || !all_finite(x) {
             x.fill(0.0);
         }
+    }
+}
+
+impl PackedChart {
+    /// Each decoder with its index and its part of a chart's tapes for `rows` rows.
+    fn tapes<'t>(
+        &'t self,
+        rows: usize,
+        mut rest: &'t [f32],
+    ) -> impl Iterator<Item = (usize, &'t PackedNetwork, &'t [f32])> {
+        self.decoders
+            .iter()
+            .enumerate()
+            .map(move |(index, decoder)| {
+                let (tape, tail) = rest.split_at(rows * decoder.tape_width());
+                rest = tail;
+                (index, decoder, tape)
+            })
+    }
+
+    fn tapes_mut<'t>(
+        &'t self,
+        rows: usize,
+        mut rest: &'t mut [f32],
+    ) -> impl Iterator<Item = (usize, &'t PackedNetwork, &'t mut [f32])> {
+        self.decoders
+            .iter()
+            .enumerate()
+            .map(move |(index, decoder)| {
+                let whole = core::mem::take(&mut rest);
+                let (tape, tail) = whole.split_at_mut(rows * decoder.tape_width());
+                rest = tail;
+                (index, decoder, tape)
+            })
     }
 }
 

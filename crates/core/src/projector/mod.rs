@@ -238,8 +238,10 @@ impl Projector {
     }
 }
 
-/// Bytes of the widest layer's rows in a tile: half a usual first-level cache.
-const TILE_BYTES: usize = 16 * 1024;
+/// Bytes of the widest layer's rows in a tile: half a usual first-level cache, and 96 rows of 64.
+const TILE_BYTES: usize = 24 * 1024;
+/// The fewest and most rows of a tile. Multiples of 12, which the kernels divide best.
+const TILE_ROWS: (usize, usize) = (12, 192);
 
 fn layout(
     charts: &[PackedChart],
@@ -251,7 +253,7 @@ fn layout(
     let most =
         |measure: &dyn Fn(&PackedChart) -> usize| charts.iter().map(measure).max().unwrap_or(0);
     let latent = most(&PackedChart::latent_dim);
-    let tile = (TILE_BYTES / (4 * width.max(1))).clamp(8, 256);
+    let tile = (TILE_BYTES / (4 * width.max(1))).clamp(TILE_ROWS.0, TILE_ROWS.1);
     Layout {
         tile,
         gradient_tile: tile,
@@ -264,9 +266,9 @@ fn layout(
         output_stride,
         width,
         encoder_tape: most(&|chart| chart.encoder.tape_width()),
-        decoder_tape: most(&|chart| {
+        decoder_tapes: most(&|chart| {
             let tapes = chart.decoders.iter().map(PackedNetwork::tape_width);
-            tapes.max().unwrap_or(0)
+            tapes.sum()
         }),
         gate_tape: most(&|chart| chart.gate.as_ref().map_or(0, PackedNetwork::tape_width)),
     }

@@ -1,6 +1,8 @@
 //! Models of every shape for the tests, and the projection's definition in f64.
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 
+pub mod counting;
+pub mod hostile;
 pub mod reference;
 
 use fabproj_core::{
