@@ -4,10 +4,8 @@
 //! printed are medians over the rounds, and medians of each round's ratio to the peak.
 
 mod forward;
-#[path = "../worker/peak.rs"]
 mod peak;
-#[path = "../worker/phase_one.rs"]
-mod phase_one;
+mod step;
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -80,7 +78,7 @@ fn main() -> Outcome<()> {
     let make = |case: Outcome<Box<dyn Case>>| Ok(Timed::new(case?, Duration::from_millis(least)));
     let made: Outcome<Vec<Timed>> = [
         peak::case(),
-        phase_one::case(),
+        step::case(),
         forward::batch(),
         forward::point(&[64; 4]),
         forward::point(&[32; 3]),
