@@ -1,6 +1,6 @@
 //! The parts of a projector as plain data: what training produces and what a model file holds.
 //!
-//! Nothing here computes; [`Projector`](crate) packs a [`Model`] into the form that runs.
+//! Nothing here computes; [`Projector`](crate::Projector) packs a [`Model`] into the form that runs.
 
 use alloc::vec::Vec;
 

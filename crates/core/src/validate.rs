@@ -279,8 +279,12 @@ fn validate_gate(
     }
 }
 
-/// Names of parts are made only for errors.
-fn limit(part: impl Fn() -> String, found: usize, limit: usize) -> Result<(), ModelError> {
+/// Compares with a limit; the part's name is made only for an error.
+pub(crate) fn limit(
+    part: impl Fn() -> String,
+    found: usize,
+    limit: usize,
+) -> Result<(), ModelError> {
     if found <= limit {
         return Ok(());
     }

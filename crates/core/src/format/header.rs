@@ -1,14 +1,15 @@
 //! The JSON header: all that the tensors' names and shapes follow from.
 
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use crate::latent::LatentSet;
 use crate::model::{Activation, Blend, Chart, Model, Network};
-use crate::validate::{MAX_ANCHORS, MAX_CHARTS, MAX_DECODERS, MAX_LAYERS, MAX_WIDTH, ModelError};
+use crate::validate::{
+    MAX_ANCHORS, MAX_CHARTS, MAX_DECODERS, MAX_LAYERS, MAX_WIDTH, ModelError, limit,
+};
 
 /// The sizes and kinds of a model's parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,15 +145,4 @@ impl NetworkHeader {
         let mut widths = self.widths.iter();
         widths.try_for_each(|width| limit(|| format!("{part}'s width"), *width, 2 * MAX_WIDTH))
     }
-}
-
-fn limit(part: impl Fn() -> String, found: usize, limit: usize) -> Result<(), ModelError> {
-    if found <= limit {
-        return Ok(());
-    }
-    Err(ModelError::TooLarge {
-        part: part(),
-        found,
-        limit,
-    })
 }
