@@ -42,5 +42,4 @@ fn after_the_first_steps_nothing_is_allocated() {
     }
     assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
     assert!(last.reconstruction < first.reconstruction);
-    assert!(bench.flops() > 1e8);
 }

@@ -11,7 +11,6 @@ use super::material::{Batches, Material, Purpose, generator};
 use super::phases::PhaseTwoRun;
 use super::structuring::Structuring;
 use crate::data::paper::PaperData;
-use crate::nn::MlpSpec;
 use crate::set::ConstraintSet;
 
 /// Phase 2 as released, on a set's data: whole batches, one after the other, without an end.
@@ -20,7 +19,6 @@ pub struct PhaseTwoBench<'a> {
     batches: Batches,
     /// The next step that is not skipped.
     step: u64,
-    flops: f64,
 }
 
 impl<'a> PhaseTwoBench<'a> {
@@ -35,7 +33,6 @@ impl<'a> PhaseTwoBench<'a> {
         let mut rng = generator(seed, Purpose::Networks);
         let dims = (data.dim, data.parameter_dim);
         let autoencoder = Autoencoder::new(&config, dims, &mut rng)?;
-        let flops = flops(&autoencoder, &config);
         let weight = material.positive_weight();
         let work = Structuring::new(autoencoder, &config, false, weight, &mut rng)?;
         let batches = Batches::new(material.len(), config.batch, seed, Purpose::OrderTwo);
@@ -44,7 +41,6 @@ impl<'a> PhaseTwoBench<'a> {
             run,
             batches,
             step: 0,
-            flops,
         })
     }
 
@@ -58,35 +54,4 @@ impl<'a> PhaseTwoBench<'a> {
         self.step += 1;
         losses
     }
-
-    /// Floating-point operations of the matrix products of one batch.
-    pub fn flops(&self) -> f64 {
-        self.flops
-    }
-}
-
-/// Two for each multiply-add: forward, gradient of the weights, gradient of the inputs.
-fn flops(autoencoder: &Autoencoder, config: &PaperConfig) -> f64 {
-    let products = |spec: &MlpSpec| -> usize {
-        let shapes = (0..spec.layer_count()).map(|layer| spec.layer_shape(layer));
-        shapes.map(|(inputs, outputs)| inputs * outputs).sum()
-    };
-    let first = |spec: &MlpSpec| {
-        let (inputs, outputs) = spec.layer_shape(0);
-        inputs * outputs
-    };
-    let encoder = autoencoder.encoder.network.spec();
-    let judge = MlpSpec::new(autoencoder.inputs(), &config.discriminator, 1);
-    let (rows, steps) = (config.batch, config.discriminator_steps);
-    let jacobian_rows = config.geometry_rows * autoencoder.shape.latent_dim;
-    let mut total = rows * (3 * products(encoder) - first(encoder));
-    total += 3 * rows * steps * (3 * products(&judge) - first(&judge));
-    // Through the discriminator to its inputs, which needs no gradient of its weights.
-    total += 2 * rows * 2 * products(&judge);
-    for decoder in autoencoder.decoders.networks() {
-        let (all, input) = (products(decoder.spec()), first(decoder.spec()));
-        total += steps * rows * all + 2 * rows * 3 * all;
-        total += jacobian_rows * (3 * all - input);
-    }
-    2.0 * total as f64
 }
