@@ -7,13 +7,15 @@
 //! `--effort` is the share of the paper's epochs (default 0.1), `--seeds` the number of trainings per
 //! line (default 3). The result is a table in Markdown; progress goes to the standard error.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::error::Error;
 
 use fabproj::certify::{Certificate, Plan, certify};
 use fabproj::core::Projector;
-use fabproj::set::built_in;
+use fabproj::set::{ConstraintSet, built_in};
 use fabproj::train::Session;
-use fabproj::train::paper::{self, PaperConfig};
+use fabproj::train::paper::{PaperConfig, PaperTraining, PhaseOne};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -28,10 +30,12 @@ const SETS: [&str; 5] = [
     "shell-3d",
 ];
 
-/// A way to train: its name, the paper's name for it, and the settings.
+/// A way to train: its name, the paper's name for it, and the settings. Variants with the same first
+/// phase share it.
 struct Variant {
     name: &'static str,
     in_paper: &'static str,
+    phase_one: &'static str,
     config: fn(PaperConfig) -> PaperConfig,
 }
 
@@ -39,26 +43,31 @@ const VARIANTS: [Variant; 8] = [
     Variant {
         name: "full",
         in_paper: "FAB",
+        phase_one: "released",
         config: |base| base,
     },
     Variant {
         name: "phase-1-only",
         in_paper: "FAB: Phase 1 Only",
+        phase_one: "released",
         config: PaperConfig::phase_one_only,
     },
     Variant {
         name: "no-hinge",
         in_paper: "FAB: No Hinge Loss",
+        phase_one: "released",
         config: PaperConfig::without_hinge,
     },
     Variant {
         name: "no-discriminator",
         in_paper: "FAB: No discriminator",
+        phase_one: "released",
         config: PaperConfig::without_discriminator,
     },
     Variant {
         name: "2-decoders",
         in_paper: "FAB: 2 Decoder Nets",
+        phase_one: "two",
         config: |base| PaperConfig {
             decoders: 2,
             ..base
@@ -67,6 +76,7 @@ const VARIANTS: [Variant; 8] = [
     Variant {
         name: "3-decoders",
         in_paper: "FAB: 3 Decoder Nets",
+        phase_one: "three",
         config: |base| PaperConfig {
             decoders: 3,
             ..base
@@ -75,6 +85,7 @@ const VARIANTS: [Variant; 8] = [
     Variant {
         name: "coverage-10",
         in_paper: "Cov-10",
+        phase_one: "thinned",
         config: |base| PaperConfig {
             coverage: 0.1,
             ..base
@@ -83,6 +94,7 @@ const VARIANTS: [Variant; 8] = [
     Variant {
         name: "paper-text",
         in_paper: "",
+        phase_one: "printed",
         config: |base| PaperConfig {
             effort: base.effort,
             ..PaperConfig::text()
@@ -127,22 +139,32 @@ impl Arguments {
 struct Reached {
     score: f64,
     certificate: Certificate,
-    seconds: f64,
 }
 
-fn train(set: &str, config: PaperConfig, seed: u64) -> Outcome<Reached> {
-    let set = built_in(set)?;
-    let trained = paper::train(set.as_ref(), &config.validate()?, seed, &Session::default())?;
+/// First phases by name.
+type PhaseOnes = HashMap<&'static str, PhaseOne>;
+
+fn train(
+    set: &dyn ConstraintSet,
+    variant: &Variant,
+    base: &PaperConfig,
+    seed: u64,
+    phase_ones: &mut PhaseOnes,
+) -> Outcome<Reached> {
+    let config = (variant.config)(base.clone()).validate()?;
+    let (training, session) = (PaperTraining::new(set, &config, seed)?, Session::default());
+    let phase_one = match phase_ones.entry(variant.phase_one) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(place) => place.insert(training.phase_one(&session)?),
+    };
+    let trained = training.phase_two(phase_one, config.weights, &session)?;
     let plan = Plan {
         samples: 20_000,
         ..Plan::default()
     };
-    let summary = &trained.summary;
-    let second = summary.phase_two.as_ref().map_or(0.0, |two| two.seconds);
     Ok(Reached {
-        score: summary.score.unwrap_or(f64::NAN),
-        certificate: certify(set.as_ref(), &Projector::new(&trained.model)?, &plan)?,
-        seconds: summary.phase_one.seconds + second,
+        score: trained.summary.score.unwrap_or(f64::NAN),
+        certificate: certify(set, &Projector::new(&trained.model)?, &plan)?,
     })
 }
 
@@ -164,7 +186,7 @@ fn printed(set: &str, method: &str) -> String {
     }
 }
 
-/// Mean and range, in the given unit.
+/// The mean, and the range where there is one, in the given unit.
 fn spread(values: &[f64], unit: f64, digits: usize) -> String {
     if values.is_empty() {
         return "–".to_owned();
@@ -172,9 +194,11 @@ fn spread(values: &[f64], unit: f64, digits: usize) -> String {
     let mean = unit * values.iter().sum::<f64>() / values.len() as f64;
     let low = unit * values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = unit * values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    match values.len() {
-        1 => format!("{mean:.digits$}"),
-        _ => format!("{mean:.digits$} ({low:.digits$}–{high:.digits$})"),
+    let [mean, low, high] = [mean, low, high].map(|value| format!("{value:.digits$}"));
+    if low == high {
+        mean
+    } else {
+        format!("{mean} ({low}–{high})")
     }
 }
 
@@ -184,7 +208,7 @@ fn line(set: &str, variant: &Variant, reached: &[Reached]) -> String {
     };
     let percent = |values: Vec<f64>| spread(&values, 100.0, 1);
     format!(
-        "| {set} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+        "| {set} | {} | {} | {} | {} | {} | {} | {} | {} |",
         variant.name,
         percent(each(|r| Some(r.score))),
         percent(each(|r| Some(r.certificate.inside_feasible))),
@@ -193,7 +217,6 @@ fn line(set: &str, variant: &Variant, reached: &[Reached]) -> String {
         percent(each(|r| r.certificate.coverage)),
         spread(&each(|r| r.certificate.mean_move), 1.0, 2),
         printed(set, variant.in_paper),
-        spread(&each(|r| Some(r.seconds)), 1.0, 0),
     )
 }
 
@@ -208,20 +231,27 @@ fn main() -> Outcome<()> {
         arguments.effort, arguments.seeds
     );
     println!(
-        "| set | variant | score % | ball % | surface % | inputs % | coverage % | move | paper: feasible % (quadratic / linear / distance) | s |"
+        "| set | variant | score % | ball % | surface % | inputs % | coverage % | move | paper: feasible % (quadratic / linear / distance) |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
-    for set in &arguments.sets {
-        for name in &arguments.variants {
-            let variant = VARIANTS.iter().find(|variant| variant.name == name);
-            let variant = variant.ok_or_else(|| format!("unknown variant {name}"))?;
-            let reached = (1..=arguments.seeds)
-                .map(|seed| {
-                    eprintln!("{set}, {name}, seed {seed}");
-                    train(set, (variant.config)(base.clone()), seed)
-                })
-                .collect::<Outcome<Vec<_>>>()?;
-            println!("{}", line(set, variant, &reached));
+    println!("|---|---|---|---|---|---|---|---|---|");
+    let variants = arguments.variants.iter().map(|name| {
+        let known = VARIANTS.iter().find(|variant| variant.name == name);
+        known.ok_or_else(|| format!("unknown variant {name}"))
+    });
+    let variants = variants.collect::<Result<Vec<_>, _>>()?;
+    for name in &arguments.sets {
+        let set = built_in(name)?;
+        let mut reached: Vec<Vec<Reached>> = variants.iter().map(|_| Vec::new()).collect();
+        for seed in 1..=arguments.seeds {
+            let mut phase_ones = PhaseOnes::new();
+            for (variant, reached) in variants.iter().zip(&mut reached) {
+                eprintln!("{name}, {}, seed {seed}", variant.name);
+                let outcome = train(set.as_ref(), variant, &base, seed, &mut phase_ones)?;
+                reached.push(outcome);
+            }
+        }
+        for (variant, reached) in variants.iter().zip(&reached) {
+            println!("{}", line(name, variant, reached));
         }
     }
     Ok(())

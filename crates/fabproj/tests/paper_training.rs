@@ -382,6 +382,18 @@ fn second_phases_share_a_first_and_the_released_rule_chooses() {
         .phase_two(&phase_one, all[chosen].0, &session)
         .unwrap();
     assert_eq!(alone.model, all[chosen].1.model);
+    let other = built_in("shell-3d").unwrap();
+    let other = PaperTraining::new(other.as_ref(), &config, 1).unwrap();
+    assert_eq!(
+        other
+            .phase_two(&phase_one, all[0].0, &session)
+            .map(|_| ())
+            .unwrap_err(),
+        PaperTrainError::PhaseOne {
+            found: (2, 0),
+            expected: (3, 0)
+        }
+    );
 }
 
 /// What the paper claims for its simplest set, at a hundredth of its effort.

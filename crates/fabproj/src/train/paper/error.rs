@@ -61,6 +61,17 @@ pub enum PaperTrainError {
          discriminator learn from real rows"
     )]
     LabelsOnly,
+    /// A first phase for points of other dimensions.
+    #[error(
+        "the first phase was for {found:?} coordinates of y and x, the data has {expected:?}: \
+         start from a first phase of the same set"
+    )]
+    PhaseOne {
+        /// Dimensions of y and x that it was trained for.
+        found: (usize, usize),
+        /// Dimensions of the data.
+        expected: (usize, usize),
+    },
     /// A network of a size that cannot be.
     #[error(transparent)]
     Network(#[from] SpecError),

@@ -233,11 +233,11 @@ impl<'a> PaperTraining<'a> {
         })
     }
 
-    /// Phase 2 with the given weights of the losses, from a finished phase 1, and the model. Where the
-    /// settings leave phase 2 out the model is that of phase 1.
+    /// Phase 2 with the given weights of the losses, from a finished phase 1 (with the networks' sizes of
+    /// that one), and the model. Where the settings leave phase 2 out the model is that of phase 1.
     ///
     /// # Errors
-    /// [`PaperTrainError`]: a stop, a divergence, too few rows to split.
+    /// [`PaperTrainError`]: a first phase for other dimensions, a stop, a divergence.
     pub fn phase_two(
         &self,
         phase_one: &PhaseOne,
@@ -245,6 +245,7 @@ impl<'a> PaperTraining<'a> {
         session: &Session,
     ) -> Result<PaperTrained, PaperTrainError> {
         let (config, seed) = (&self.config, self.seed);
+        self.check_phase_one(phase_one)?;
         let labels = match &self.coverage {
             Some(coverage) => &coverage.labels,
             None => &self.data.labels,
@@ -318,6 +319,17 @@ impl<'a> PaperTraining<'a> {
             .into_par_iter()
             .map(|weights| Ok((weights, self.phase_two(phase_one, weights, session)?)))
             .collect()
+    }
+
+    fn check_phase_one(&self, phase_one: &PhaseOne) -> Result<(), PaperTrainError> {
+        let shape = phase_one.autoencoder.shape;
+        let found = (shape.dim, shape.parameter_dim);
+        let expected = (self.data.dim, self.data.parameter_dim);
+        if found == expected {
+            Ok(())
+        } else {
+            Err(PaperTrainError::PhaseOne { found, expected })
+        }
     }
 
     fn finish(
