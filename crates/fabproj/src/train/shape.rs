@@ -300,12 +300,12 @@ impl Shaping<'_> {
         done: f64,
         share: f64,
     ) -> Result<(), TrainError> {
-        if let Some(state) = self.session.load(unit) {
-            if !training.restore(&state) {
-                return Err(TrainError::Checkpoint {
-                    unit: unit.to_owned(),
-                });
-            }
+        if let Some(state) = self.session.load(unit)
+            && !training.restore(&state)
+        {
+            return Err(TrainError::Checkpoint {
+                unit: unit.to_owned(),
+            });
         }
         let steps = self.config.phase_one + self.config.phase_two;
         while !training.finished() {
