@@ -10,6 +10,9 @@ use crate::set::{ConstraintSet, Interval};
 /// Rows of one task.
 pub const ROWS: usize = 1024;
 
+/// Keeps the draws apart from those of a training with the same seed: they must be fresh.
+const APART: u64 = 0x6365_7274_6966_7921;
+
 /// What a stream of random numbers is for: no two draws of a certificate share one.
 #[derive(Clone, Copy)]
 pub enum Purpose {
@@ -23,13 +26,13 @@ pub enum Purpose {
 /// The random numbers of one task.
 pub fn stream(seed: u64, purpose: Purpose, task: usize) -> ChaCha8Rng {
     let (kind, chart) = match purpose {
-        Purpose::Inputs => (0, 0),
-        Purpose::FurtherInputs => (1, 0),
-        Purpose::Inside(chart) => (2, chart),
-        Purpose::Surface(chart) => (3, chart),
-        Purpose::Coverage(chart) => (4, chart),
+        Purpose::Inputs => (1, 0),
+        Purpose::FurtherInputs => (2, 0),
+        Purpose::Inside(chart) => (3, chart),
+        Purpose::Surface(chart) => (4, chart),
+        Purpose::Coverage(chart) => (5, chart),
     };
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ APART);
     rng.set_stream(kind << 56 | (chart as u64) << 40 | task as u64);
     rng
 }
