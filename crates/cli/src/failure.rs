@@ -1,0 +1,75 @@
+//! Errors as a person reads them, and exit codes.
+
+use std::io;
+use std::process::ExitCode;
+
+/// What was typed cannot be done, whatever the files hold: exit code 2.
+#[derive(Debug)]
+pub struct WrongUsage(pub String);
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
+/// An error of wrong usage.
+pub fn wrong_usage(message: impl ToString) -> anyhow::Error {
+    WrongUsage(message.to_string()).into()
+}
+
+/// Prints an error and gives the exit code.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        // Whoever read our output has had enough: `fabproj sets | head -1`.
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("error: {}", message(error));
+    if error.downcast_ref::<WrongUsage>().is_some() {
+        ExitCode::from(2)
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = cause.downcast_ref::<io::Error>();
+        let csv = cause.downcast_ref::<csv::Error>().map(csv::Error::kind);
+        let inner = match csv {
+            Some(csv::ErrorKind::Io(inner)) => Some(inner),
+            _ => io,
+        };
+        inner.is_some_and(|inner| inner.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// The error with its causes, each said once: typed errors already quote theirs.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !message.contains(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
+        }
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn causes_are_said_once() {
+        let error = Err::<(), _>(anyhow::anyhow!("disk full"))
+            .context("cannot write a.csv: disk full")
+            .context("step 2")
+            .unwrap_err();
+        assert_eq!(message(&error), "step 2: cannot write a.csv: disk full");
+    }
+}

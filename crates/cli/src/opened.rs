@@ -1,0 +1,131 @@
+//! Model files and sets as sub-commands take them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use fabproj::core::Projector;
+use fabproj::file::ModelFile;
+use fabproj::set::{ConstraintSet, Description, SetError, built_in, from_description};
+
+use crate::failure::wrong_usage;
+
+/// A model file, ready to run.
+pub struct Opened {
+    pub path: PathBuf,
+    pub file: ModelFile,
+    pub projector: Projector,
+}
+
+impl Opened {
+    pub fn load(path: &Path) -> Result<Self> {
+        let file = ModelFile::load(path)?;
+        let projector = file.projector()?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            projector,
+        })
+    }
+
+    /// The set that the model was trained for.
+    pub fn own_set(&self) -> Result<Arc<dyn ConstraintSet>> {
+        let description = &self.file.record.set.description;
+        let set = from_description(description).with_context(|| {
+            format!(
+                "the set of {} cannot be built from its file",
+                self.path.display()
+            )
+        })?;
+        self.check_dimensions(set.as_ref())?;
+        Ok(set)
+    }
+
+    /// The set that was named, or the model's own. Another set than the model's own is an error unless
+    /// `allow_other`: its figures would say nothing about the model.
+    pub fn set(&self, wanted: Option<&str>, allow_other: bool) -> Result<Arc<dyn ConstraintSet>> {
+        let Some(wanted) = wanted else {
+            return self.own_set();
+        };
+        let set = find_set(wanted)?;
+        self.check_dimensions(set.as_ref())?;
+        if !self.is_own(set.as_ref()) && !allow_other {
+            bail!(
+                "{} was trained for the set {}, not for {wanted}: leave the set out to take its \
+                 own, or pass --other-set to use {wanted} all the same",
+                self.path.display(),
+                set_name(&self.file.record.set.description),
+            );
+        }
+        Ok(set)
+    }
+
+    /// Whether the model was trained for this set.
+    pub fn is_own(&self, set: &dyn ConstraintSet) -> bool {
+        set.description().hash() == self.file.record.set.hash
+    }
+
+    /// The name of the model's set.
+    pub fn set_name(&self) -> String {
+        set_name(&self.file.record.set.description)
+    }
+
+    fn check_dimensions(&self, set: &dyn ConstraintSet) -> Result<()> {
+        let model = (self.projector.dim(), self.projector.parameter_dim());
+        let found = (set.dim(), set.parameter_dim());
+        if model == found {
+            return Ok(());
+        }
+        bail!(
+            "{} is a model for another set: it was trained for {} with {} y and {} x, but {} has {} y \
+             and {} x",
+            self.path.display(),
+            self.set_name(),
+            model.0,
+            model.1,
+            set_name(&set.description()),
+            found.0,
+            found.1,
+        )
+    }
+}
+
+/// A set by what was typed: a built-in name, or a file that describes one.
+pub fn find_set(wanted: &str) -> Result<Arc<dyn ConstraintSet>> {
+    if wanted.ends_with(".toml") {
+        let text = std::fs::read_to_string(wanted)
+            .with_context(|| format!("cannot read the set file {wanted}"))?;
+        let description: Description = toml::from_str(&text).map_err(|error| {
+            anyhow!(
+                "{wanted} does not describe a set: {}",
+                error.to_string().trim_end()
+            )
+        })?;
+        return from_description(&description).with_context(|| format!("in {wanted}"));
+    }
+    built_in(wanted).map_err(|error| match error {
+        SetError::Unknown { .. } if Path::new(wanted).exists() => wrong_usage(format!(
+            "{wanted} is a file, but not one that describes a set: a set is a built-in name \
+             (`fabproj sets` lists them) or a file that ends in .toml"
+        )),
+        error => wrong_usage(error),
+    })
+}
+
+/// A short name for tables and titles.
+pub fn set_name(description: &Description) -> String {
+    match description {
+        Description::BuiltIn { name } | Description::Closure { name } => name.clone(),
+        Description::And { sets } => joined(sets, " and "),
+        Description::Or { sets } => joined(sets, " or "),
+        Description::Not { set } => format!("not {}", set_name(set)),
+        Description::Affine { set, .. } => format!("affine image of {}", set_name(set)),
+        Description::Shrink { set, margin } => format!("{} shrunk by {margin}", set_name(set)),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    }
+}
+
+fn joined(sets: &[Description], word: &str) -> String {
+    let names: Vec<_> = sets.iter().map(set_name).collect();
+    format!("({})", names.join(word))
+}

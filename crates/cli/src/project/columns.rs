@@ -1,0 +1,136 @@
+//! Which columns of a file are y and x.
+
+use anyhow::{Result, bail};
+use csv::ByteRecord;
+use fabproj::near::near_names;
+
+use super::runner::Row;
+
+/// Places of the coordinates in a record.
+pub struct Columns {
+    y: Vec<usize>,
+    x: Vec<usize>,
+    names: Vec<String>,
+}
+
+/// The columns that a file must have, for messages.
+pub fn expected(names: &[String], parameter_names: &[String]) -> String {
+    names
+        .iter()
+        .chain(parameter_names)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+impl Columns {
+    /// Finds the columns by a header, from which a byte-order mark is removed.
+    pub fn named(
+        header: &mut ByteRecord,
+        names: &[String],
+        parameter_names: &[String],
+    ) -> Result<Self> {
+        without_byte_order_mark(header);
+        let found: Vec<String> = header
+            .iter()
+            .map(|name| String::from_utf8_lossy(name).trim().to_owned())
+            .collect();
+        if found.iter().all(|name| name.parse::<f64>().is_ok()) {
+            bail!(
+                "the first line, {}, holds numbers and no names: expected a header with the columns \
+                 {}; for a file without a header, whose first columns are y and then x, pass --no-header",
+                found.join(","),
+                expected(names, parameter_names)
+            );
+        }
+        let place = |name: &String| -> Result<usize> {
+            let mut places = (0..found.len()).filter(|index| found[*index] == *name);
+            match (places.next(), places.next()) {
+                (Some(place), None) => Ok(place),
+                (Some(_), Some(_)) => bail!("there are two columns `{name}`: remove or rename one"),
+                (None, _) => bail!(
+                    "there is no column `{name}`; expected {}; near names in the header: {}",
+                    expected(names, parameter_names),
+                    near_names(name, found.iter().map(String::as_str)).join(", ")
+                ),
+            }
+        };
+        Ok(Self {
+            y: names.iter().map(place).collect::<Result<_>>()?,
+            x: parameter_names.iter().map(place).collect::<Result<_>>()?,
+            names: found.clone(),
+        })
+    }
+
+    /// Takes the first columns of a file without header.
+    pub fn in_order(
+        first: &ByteRecord,
+        names: &[String],
+        parameter_names: &[String],
+    ) -> Result<Self> {
+        let needed = names.len() + parameter_names.len();
+        if first.len() < needed {
+            bail!(
+                "{} columns, but the model needs {needed}: {}",
+                first.len(),
+                expected(names, parameter_names)
+            );
+        }
+        Ok(Self {
+            y: (0..names.len()).collect(),
+            x: (names.len()..needed).collect(),
+            names: names.iter().chain(parameter_names).cloned().collect(),
+        })
+    }
+
+    /// The numbers of a record, or what is wrong with one of them.
+    pub fn numbers(&self, record: &ByteRecord) -> Result<Row, String> {
+        let parse = |place: &usize| {
+            let text = record.get(*place).unwrap_or_default();
+            let text = String::from_utf8_lossy(text);
+            let name = &self.names[*place];
+            let text = text.trim();
+            match text.parse::<f64>() {
+                Ok(value) if value.is_finite() => Ok(value),
+                Ok(value) => Err(format!(
+                    "column `{name}` is {value}: only finite numbers can be projected; remove or \
+                     repair the row"
+                )),
+                Err(_) if text.is_empty() => Err(format!("column `{name}` is empty")),
+                Err(_) => Err(format!(
+                    "column `{name}` is `{text}`, which is not a number"
+                )),
+            }
+        };
+        Ok(Row {
+            y: self.y.iter().map(parse).collect::<Result<_, _>>()?,
+            x: self.x.iter().map(parse).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The record with another point (the same text if `None`), and the status at its end.
+    pub fn replaced(
+        &self,
+        record: &ByteRecord,
+        point: Option<&[f32]>,
+        status: Option<&str>,
+    ) -> ByteRecord {
+        let mut fields: Vec<Vec<u8>> = record.iter().map(<[u8]>::to_vec).collect();
+        for (place, value) in self.y.iter().zip(point.unwrap_or_default()) {
+            // All digits of the f64: reading them back gives the very value that was checked.
+            fields[*place] = f64::from(*value).to_string().into_bytes();
+        }
+        fields.extend(status.map(|status| status.as_bytes().to_vec()));
+        fields.iter().collect()
+    }
+}
+
+fn without_byte_order_mark(header: &mut ByteRecord) {
+    let first = header
+        .get(0)
+        .and_then(|first| first.strip_prefix(b"\xef\xbb\xbf"));
+    if let Some(first) = first.map(<[u8]>::to_vec) {
+        let rest = header.iter().skip(1).map(<[u8]>::to_vec);
+        *header = std::iter::once(first).chain(rest).collect();
+    }
+}

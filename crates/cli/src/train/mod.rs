@@ -1,0 +1,285 @@
+//! `fabproj train`: from a set to a model file.
+
+mod checkpoints;
+mod log;
+mod progress;
+mod recipe;
+mod settings;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use fabproj::certify::{Plan, certify};
+use fabproj::file::{ModelFile, Record};
+use fabproj::set::ConstraintSet;
+use fabproj::train::Session;
+use serde_json::json;
+
+use self::checkpoints::{Folder, Identity};
+use self::log::Log;
+use self::progress::Progress;
+use self::recipe::{Outcome, Preset, Recipe};
+use self::summary::Summary;
+use crate::opened::{Opened, find_set};
+use crate::options::Common;
+use crate::{bench, plot};
+
+/// Single calls that are timed for the summary.
+const TIMED_CALLS: usize = 20_000;
+/// What a shell calls a program that Ctrl-C has ended.
+const STOPPED: u8 = 130;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "The model is certified before it is saved, and is saved as a whole or not at all. Beside \
+                  it, MODEL.log.jsonl tells how the training went, one JSON object a line. While the \
+                  training runs, MODEL.checkpoint/ keeps its state: after Ctrl-C (exit code 130) or a \
+                  crash, the same command with --resume goes on, to the same model bit for bit.\n\n\
+                  Example:\n  fabproj train two-moons -o moons.safetensors --plot moons.svg\n  \
+                  fabproj train shell-5d --preset small --seed 3 --set phase-two=9000"
+)]
+pub struct Arguments {
+    /// The set: a built-in name (`fabproj sets` lists them) or a set file (.toml)
+    set: String,
+
+    /// The model file to write; the set's name with .safetensors by default
+    #[arg(short, long, value_name = "MODEL")]
+    output: Option<PathBuf>,
+
+    /// Where the settings start from
+    #[arg(long, value_enum, default_value_t = Preset::Default)]
+    preset: Preset,
+
+    /// A usable model in seconds, instead of a good one
+    #[arg(long)]
+    quick: bool,
+
+    /// A TOML file of settings; what it does not name stays as in the preset
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// One setting, such as `width=32`; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    assignments: Vec<String>,
+
+    /// Go on with the training that was stopped
+    #[arg(long)]
+    resume: bool,
+
+    /// Replace an existing model, and begin anew where a training was stopped
+    #[arg(long, conflicts_with = "resume")]
+    force: bool,
+
+    /// Draw the result into a figure (.svg or .png)
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+
+    /// Fresh points of each kind that the certificate is made from
+    #[arg(long, value_name = "N", default_value_t = Plan::default().samples)]
+    samples: usize,
+}
+
+pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
+    if let Some(figure) = &arguments.plot {
+        plot::check(figure)?;
+    }
+    let set = find_set(&arguments.set)?;
+    let recipe = Recipe::new(
+        arguments.preset,
+        arguments.quick,
+        arguments.config.as_deref(),
+        &arguments.assignments,
+    )?;
+    let model = model_path(arguments);
+    let training = Training {
+        arguments,
+        common,
+        set,
+        recipe,
+        model,
+    };
+    training.check_place()?;
+    training.run()
+}
+
+/// Where the model goes unless told otherwise.
+fn model_path(arguments: &Arguments) -> PathBuf {
+    arguments.output.clone().unwrap_or_else(|| {
+        let name = Path::new(&arguments.set).file_name().unwrap_or_default();
+        let name = name.to_string_lossy();
+        PathBuf::from(format!("{}.safetensors", name.trim_end_matches(".toml")))
+    })
+}
+
+/// A path with more at its end.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// One run of the command.
+struct Training<'a> {
+    arguments: &'a Arguments,
+    common: &'a Common,
+    set: Arc<dyn ConstraintSet>,
+    recipe: Recipe,
+    model: PathBuf,
+}
+
+impl Training<'_> {
+    /// Refuses to overwrite a model or the state of another training.
+    fn check_place(&self) -> Result<()> {
+        if self.model.is_dir() {
+            bail!(
+                "{} is a folder; name a file with -o MODEL",
+                self.model.display()
+            );
+        }
+        if self.arguments.force || self.arguments.resume {
+            return Ok(());
+        }
+        let checkpoints = checkpoints::beside(&self.model);
+        if Folder::exists(&checkpoints) {
+            bail!(
+                "{} holds the state of a training that was stopped: --resume goes on with it, --force \
+                 begins anew",
+                checkpoints.display()
+            );
+        }
+        if self.model.exists() {
+            bail!(
+                "{} exists: --force replaces it when the training is done, -o MODEL names another file",
+                self.model.display()
+            );
+        }
+        Ok(())
+    }
+
+    fn identity(&self) -> Result<Identity> {
+        Ok(Identity {
+            set: self.arguments.set.clone(),
+            set_hash: self.set.description().hash(),
+            preset: self.recipe.name(),
+            config: self.recipe.config()?,
+            seed: self.common.seed,
+        })
+    }
+
+    fn run(&self) -> Result<ExitCode> {
+        let started = Instant::now();
+        let identity = self.identity()?;
+        // The log comes first: a place that cannot be written to shows itself before hours of work.
+        let log = Log::open(log::beside(&self.model), self.arguments.resume)?;
+        let folder = checkpoints::beside(&self.model);
+        let folder = if self.arguments.resume {
+            Folder::resume(folder, &identity)?
+        } else {
+            Folder::begin(folder, &identity)?
+        };
+        log.write(
+            json!({ "event": "start", "resumed": self.arguments.resume, "training": identity }),
+        );
+        let stop = stop_on_interrupt()?;
+        let progress = Progress::new(self.common.quiet);
+        let session = Session {
+            observers: vec![&progress, &log],
+            store: Some(&folder),
+            stop: Some(stop),
+        };
+        let outcome = self
+            .recipe
+            .train(self.set.as_ref(), self.common.seed, &session);
+        progress.finish();
+        let (model, training) = match outcome? {
+            Outcome::Trained { model, training } => (model, training),
+            Outcome::Stopped => {
+                log.write(json!({ "event": "stopped" }));
+                return self.stopped();
+            }
+        };
+        let mut record = Record::of(self.set.as_ref());
+        record.preset = identity.preset;
+        record.seed = identity.seed;
+        record.config = identity.config;
+        record.training = training;
+        let summary = self.complete(
+            ModelFile {
+                model: *model,
+                record,
+            },
+            &log,
+            started,
+        )?;
+        folder.discard()?;
+        summary.print(self.common)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Certifies and saves what was trained.
+    fn complete(&self, mut file: ModelFile, log: &Log, started: Instant) -> Result<Summary> {
+        let training_seconds = started.elapsed().as_secs_f64();
+        let projector = file.projector()?;
+        let plan = Plan {
+            samples: self.arguments.samples,
+            seed: self.common.seed,
+            ..Plan::default()
+        };
+        let certificate = certify(self.set.as_ref(), &projector, &plan)?;
+        file.record.certificate = Some(serde_json::to_value(&certificate)?);
+        file.save(&self.model).context(
+            "the model was trained, but not saved; its checkpoints are kept: the same command with \
+             --resume saves it in a moment",
+        )?;
+        log.write(json!({ "event": "certified", "certificate": certificate }));
+        log.write(json!({ "event": "saved", "model": self.model.display().to_string() }));
+        let opened = Opened {
+            path: self.model.clone(),
+            file,
+            projector,
+        };
+        let mut files = vec![self.model.clone(), log.path.clone()];
+        if let Some(figure) = &self.arguments.plot {
+            plot::write(&opened, figure, plot::WIDTH, self.common)?;
+            files.push(figure.clone());
+        }
+        let latency = bench::quick_latency(&opened, TIMED_CALLS)?;
+        Ok(Summary {
+            certificate,
+            training: opened.file.record.training,
+            latency_ns: (latency.p50_ns, latency.p99_ns),
+            training_seconds,
+            seconds: started.elapsed().as_secs_f64(),
+            files,
+            preset: self.arguments.preset,
+            quick: self.arguments.quick,
+        })
+    }
+
+    fn stopped(&self) -> Result<ExitCode> {
+        let mut words: Vec<String> = std::env::args().skip(1).collect();
+        words.retain(|word| word != "--force" && word != "--resume");
+        eprintln!(
+            "stopped; nothing is lost. Go on with:\n  fabproj {} --resume",
+            words.join(" ")
+        );
+        Ok(ExitCode::from(STOPPED))
+    }
+}
+
+/// Asks for a clean stop at the first Ctrl-C (or termination), and ends at once at the second.
+fn stop_on_interrupt() -> Result<&'static AtomicBool> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(STOPPED.into());
+        }
+    })
+    .context("cannot listen for Ctrl-C")?;
+    Ok(&STOP)
+}

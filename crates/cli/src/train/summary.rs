@@ -1,0 +1,168 @@
+//! How a training ended: a short table, and advice where it is needed.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use fabproj::certify::Certificate;
+use serde_json::{Value, json};
+
+use super::recipe::Preset;
+use crate::options::Common;
+use crate::show::{self, confidence, count, number, percent, time};
+
+/// Below these a model deserves a warning.
+const GOOD_RAW: f64 = 0.99;
+const GOOD_DECODES: f64 = 0.98;
+const GOOD_COVERAGE: f64 = 0.95;
+
+/// What a training gave.
+pub struct Summary {
+    pub certificate: Certificate,
+    pub training: Value,
+    /// Median and 99 % quantile of one call.
+    pub latency_ns: (f64, f64),
+    pub training_seconds: f64,
+    /// Certificate and figure included.
+    pub seconds: f64,
+    pub files: Vec<PathBuf>,
+    pub preset: Preset,
+    pub quick: bool,
+}
+
+impl Summary {
+    pub fn print(&self, common: &Common) -> Result<()> {
+        let warnings = self.warnings();
+        if common.json {
+            let files: Vec<_> = self
+                .files
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            return show::print_json(&json!({
+                "model": files.first(),
+                "files": files,
+                "training_seconds": self.training_seconds,
+                "seconds": self.seconds,
+                "p50_ns": self.latency_ns.0,
+                "p99_ns": self.latency_ns.1,
+                "certificate": self.certificate,
+                "training": self.training,
+                "warnings": warnings,
+            }));
+        }
+        if !common.quiet {
+            show::print(self.text())?;
+        }
+        warnings
+            .iter()
+            .for_each(|warning| eprintln!("warning: {warning}"));
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let certificate = &self.certificate;
+        let row = |name: &str, value: String| (name.to_owned(), value);
+        let bounded = |share: f64, bound: f64| {
+            let sure = confidence(certificate.confidence);
+            format!(
+                "{} (at least {}, {sure} sure)",
+                percent(share),
+                percent(bound)
+            )
+        };
+        let coverage = match (certificate.coverage, &certificate.coverage_grid) {
+            (Some(share), Some(grid)) => format!(
+                "{} of {} cells of side {}",
+                percent(share),
+                count(grid.cells),
+                grid.side
+            ),
+            _ => "not measured".to_owned(),
+        };
+        let excess = certificate.mean_excess.map(|excess| {
+            row(
+                "beyond the nearest",
+                format!("{} on average", number(excess)),
+            )
+        });
+        let files: Vec<_> = self
+            .files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let mut rows = vec![
+            row(
+                "feasible, projected",
+                bounded(certificate.raw_feasible, certificate.raw_lower_bound),
+            ),
+            row(
+                "feasible, guarded",
+                bounded(
+                    certificate.guarded_feasible,
+                    certificate.guarded_lower_bound,
+                ),
+            ),
+            row("coverage", coverage),
+        ];
+        rows.extend(excess);
+        rows.extend([
+            row(
+                "one call",
+                format!(
+                    "{} (99 %: {})",
+                    time(self.latency_ns.0 * 1e-9),
+                    time(self.latency_ns.1 * 1e-9)
+                ),
+            ),
+            row("training", time(self.training_seconds)),
+            row("written", files.join("\n")),
+        ]);
+        show::pairs(&rows)
+    }
+
+    /// What is not good, and what to try.
+    fn warnings(&self) -> Vec<String> {
+        let certificate = &self.certificate;
+        let mut problems = Vec::new();
+        if certificate.raw_feasible < GOOD_RAW {
+            let share = percent(certificate.raw_feasible);
+            problems.push(format!(
+                "only {share} of inputs are projected to feasible points"
+            ));
+        }
+        let decodes = certificate
+            .inside_feasible
+            .min(certificate.surface_feasible);
+        if decodes < GOOD_DECODES {
+            let share = percent(decodes);
+            problems.push(format!(
+                "only {share} of the latent set decodes to feasible points"
+            ));
+        }
+        if let Some(share) = certificate.coverage.filter(|share| *share < GOOD_COVERAGE) {
+            problems.push(format!("only {} of the set is reached", percent(share)));
+        }
+        if let Some(problem) = &certificate.guard_problem {
+            problems.push(format!("no guard is possible: {problem}"));
+        }
+        let advice = self.advice();
+        problems
+            .into_iter()
+            .map(|problem| format!("{problem}; {advice}"))
+            .collect()
+    }
+
+    fn advice(&self) -> &'static str {
+        match (self.quick, self.preset) {
+            (true, _) => "train without --quick",
+            (false, Preset::Default) => {
+                "try another --seed, a longer training (--set phase-two=9000) or wider networks \
+                 (--set width=128)"
+            }
+            (false, Preset::Small) => "try the preset default, or another --seed",
+            (false, Preset::Paper | Preset::PaperText) => {
+                "the paper's recipe does this on many sets; try the preset default"
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Small models, files and the command itself.
+#![allow(dead_code, reason = "each test binary uses a part of this")]
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use fabproj::core::{Activation, Anchor, Blend, Chart, Frame, LatentSet, Layer, Model, Network};
+use fabproj::file::{ModelFile, Record};
+use fabproj::set::built_in;
+use tempfile::TempDir;
+
+/// The command, in a folder.
+pub fn fabproj(folder: &Path) -> Command {
+    let mut command = Command::cargo_bin("fabproj").expect("the command is built with its tests");
+    command.current_dir(folder);
+    command
+}
+
+/// What a run printed.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs the command to its end.
+pub fn run(folder: &Path, arguments: &[&str]) -> Ran {
+    run_with_input(folder, arguments, "")
+}
+
+/// Runs the command with standard input.
+pub fn run_with_input(folder: &Path, arguments: &[&str], input: &str) -> Ran {
+    let output = fabproj(folder)
+        .args(arguments)
+        .write_stdin(input)
+        .output()
+        .expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Ran {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+impl Ran {
+    /// Fails unless the command did what it should.
+    #[track_caller]
+    pub fn done(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+
+    /// Fails unless the command failed with this code and a message with these parts.
+    #[track_caller]
+    pub fn failed(self, code: i32, parts: &[&str]) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.stderr);
+        assert!(self.stderr.starts_with("error: "), "{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        for part in parts {
+            assert!(
+                self.stderr.contains(part),
+                "`{part}` is not in: {}",
+                self.stderr
+            );
+        }
+        self
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).expect("JSON")
+    }
+}
+
+/// y, whatever x is.
+fn identity(dim: usize, inputs: usize) -> Network {
+    let weights = (0..dim * inputs).map(|index| f32::from(index / inputs == index % inputs));
+    Network {
+        layers: vec![Layer {
+            inputs,
+            outputs: dim,
+            weights: weights.collect(),
+            bias: vec![0.0; dim],
+        }],
+        hidden: Activation::Relu,
+        output: Activation::Identity,
+        skip: None,
+    }
+}
+
+fn unit(dim: usize) -> Frame {
+    Frame {
+        centre: vec![0.0; dim],
+        scale: vec![1.0; dim],
+    }
+}
+
+/// A model whose networks are the identity, so that it projects onto its latent set.
+fn model(dim: usize, parameter_dim: usize, latent: LatentSet, anchor: &[f32]) -> Model {
+    Model {
+        dim,
+        parameter_dim,
+        frame: unit(dim),
+        parameter_frame: unit(parameter_dim),
+        gate: None,
+        charts: vec![Chart {
+            frame: unit(dim),
+            encoder: identity(dim, dim + parameter_dim),
+            latent,
+            decoders: vec![identity(dim, dim + parameter_dim)],
+            decoder_gate: None,
+            blend: Blend::Soft,
+        }],
+        discriminator: None,
+        anchors: vec![Anchor {
+            chart: 0,
+            latent: anchor.to_vec(),
+            parameters: vec![0.0; parameter_dim],
+            point: anchor.to_vec(),
+        }],
+    }
+}
+
+fn save(folder: &Path, name: &str, set: &str, model: Model) -> PathBuf {
+    let path = folder.join(name);
+    let record = Record::of(built_in(set).expect("built in").as_ref());
+    ModelFile { model, record }
+        .save(&path)
+        .expect("a writable folder");
+    path
+}
+
+/// A folder with models of good quality: `ring` (concentric-circles), `shell` (shell-5d), and
+/// `obstacle` (moving-obstacle), which does not know its obstacle.
+pub fn folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shell = LatentSet::Shell {
+        inner: 1.001,
+        outer: 1.999,
+        smooth: None,
+    };
+    let ring = model(2, 0, shell, &[1.5, 0.0]);
+    save(folder.path(), "ring", "concentric-circles", ring);
+    save(
+        folder.path(),
+        "shell",
+        "shell-5d",
+        model(5, 0, shell, &[1.5, 0.0, 0.0, 0.0, 0.0]),
+    );
+    let disc = LatentSet::Ball {
+        radius: 1.499,
+        smooth: None,
+    };
+    save(
+        folder.path(),
+        "obstacle",
+        "moving-obstacle",
+        model(2, 2, disc, &[1.4, 0.0]),
+    );
+    folder
+}
+
+/// Writes a file into a folder.
+pub fn write(folder: &Path, name: &str, contents: &str) {
+    std::fs::write(folder.join(name), contents).expect("a writable folder");
+}
