@@ -159,11 +159,13 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn relu(self) -> Self {
+    unsafe fn at_least(self, floor: Self) -> Self {
         // The second operand is what comes out when one of them is not a number.
         unsafe {
-            let zero = _mm256_setzero_ps();
-            Self(_mm256_max_ps(zero, self.0), _mm256_max_ps(zero, self.1))
+            Self(
+                _mm256_max_ps(floor.0, self.0),
+                _mm256_max_ps(floor.1, self.1),
+            )
         }
     }
 

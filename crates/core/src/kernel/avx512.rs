@@ -109,9 +109,9 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn relu(self) -> Self {
+    unsafe fn at_least(self, floor: Self) -> Self {
         // The second operand is what comes out when one of them is not a number.
-        Self(unsafe { _mm512_max_ps(_mm512_setzero_ps(), self.0) })
+        Self(unsafe { _mm512_max_ps(floor.0, self.0) })
     }
 
     #[inline(always)]

@@ -61,7 +61,7 @@ pub(super) unsafe fn activate<V: Lanes>(activation: Activation, x: V) -> V {
     unsafe {
         match activation {
             Activation::Identity => x,
-            Activation::Relu => x.relu(),
+            Activation::Relu => x.at_least(V::splat(0.0)),
             Activation::Tanh => tanh(x),
             Activation::Silu => x.mul(sigmoid(x)),
         }

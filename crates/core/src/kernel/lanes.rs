@@ -37,8 +37,8 @@ pub(super) trait Lanes: Copy {
     unsafe fn div(self, other: Self) -> Self;
     /// self · factor + summand, rounded once where the machine can.
     unsafe fn mul_add(self, factor: Self, summand: Self) -> Self;
-    /// 0 where negative; what is not a number stays.
-    unsafe fn relu(self) -> Self;
+    /// `floor` where less; what is not a number stays.
+    unsafe fn at_least(self, floor: Self) -> Self;
     /// 0 where `other` is not positive.
     unsafe fn where_positive(self, other: Self) -> Self;
     /// Into ±limit; what is not a number stays.

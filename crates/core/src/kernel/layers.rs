@@ -3,6 +3,7 @@
 use super::elementwise::Slope;
 use super::narrow::NARROW;
 use super::pack::packed_length;
+use super::point::PointTask;
 use super::product::{Ending, Product};
 use super::tasks::{After, LayerTask, ProductTask};
 use super::{Dense, Kernel, padded};
@@ -26,6 +27,26 @@ fn written(outputs: usize, stride: usize) -> usize {
     } else {
         outputs
     }
+}
+
+/// Whether a layer's slices are as long as its shape says.
+fn check(layer: Dense<'_>) {
+    let Dense {
+        weights,
+        bias,
+        inputs,
+        outputs,
+    } = layer;
+    assert!(
+        weights.len() >= packed_length(inputs, outputs),
+        "affine: weights"
+    );
+    let bias_length = if outputs <= NARROW {
+        outputs
+    } else {
+        padded(outputs)
+    };
+    assert!(bias.is_empty() || bias.len() >= bias_length, "affine: bias");
 }
 
 /// Rows that a layer reads.
@@ -61,6 +82,9 @@ impl Kernel {
         out: &mut [f32],
         out_stride: usize,
     ) {
+        if rows == 1 {
+            return self.point(layer, x, activation, out, out_stride);
+        }
         let bias = layer.bias.as_ptr();
         let (ending, fused) = match (layer.bias.is_empty(), activation) {
             (true, _) => (Ending::Store, false),
@@ -233,6 +257,35 @@ impl Kernel {
         );
     }
 
+    /// A single row, with no stride.
+    fn point(
+        self,
+        layer: Dense<'_>,
+        x: &[f32],
+        activation: Activation,
+        out: &mut [f32],
+        out_stride: usize,
+    ) {
+        let width = written(layer.outputs, out_stride);
+        check(layer);
+        assert!(x.len() >= layer.inputs, "affine: x");
+        assert!(
+            out_stride >= layer.outputs && out.len() >= width,
+            "affine: out"
+        );
+        let (x, out) = (x.as_ptr(), out.as_mut_ptr());
+        // SAFETY: the assertions above bound every read and write of the task.
+        unsafe {
+            self.run(PointTask {
+                layer,
+                x,
+                activation,
+                out,
+                width,
+            })
+        }
+    }
+
     fn layer(
         self,
         layer: Dense<'_>,
@@ -241,38 +294,27 @@ impl Kernel {
         out: &mut [f32],
         out_stride: usize,
     ) {
-        let Dense {
-            weights,
-            bias,
-            inputs,
-            outputs,
-        } = layer;
         let Fate {
             ending,
             after,
             width,
         } = fate;
-        if x.rows == 0 || outputs == 0 {
+        if x.rows == 0 || layer.outputs == 0 {
             return;
         }
+        check(layer);
+        let (x_needed, out_needed) = (
+            span(x.rows, x.stride, layer.inputs),
+            span(x.rows, out_stride, width),
+        );
         assert!(
-            x.stride >= inputs && x.values.len() >= span(x.rows, x.stride, inputs),
+            x.stride >= layer.inputs && x.values.len() >= x_needed,
             "affine: x"
         );
         assert!(
-            out_stride >= outputs && out.len() >= span(x.rows, out_stride, width),
+            out_stride >= layer.outputs && out.len() >= out_needed,
             "affine: out"
         );
-        assert!(
-            weights.len() >= packed_length(inputs, outputs),
-            "affine: weights"
-        );
-        let bias_length = if outputs <= NARROW {
-            outputs
-        } else {
-            padded(outputs)
-        };
-        assert!(bias.is_empty() || bias.len() >= bias_length, "affine: bias");
         let task = LayerTask {
             layer,
             x: x.values.as_ptr(),

@@ -32,6 +32,7 @@ mod narrow;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod pack;
+mod point;
 mod portable;
 mod product;
 mod tasks;
@@ -50,7 +51,7 @@ use tasks::{After, AfterTask, CurvatureTask, LoopTask, PackTask, RowsTask};
 
 /// The length rounded up to whole blocks of [`LANES`].
 pub const fn padded(length: usize) -> usize {
-    length.div_ceil(LANES).saturating_mul(LANES)
+    length.next_multiple_of(LANES)
 }
 
 /// Dense arithmetic with one of the instruction sets of this machine.

@@ -4,6 +4,7 @@
 //! along the inputs instead: sixteen partial sums per output, added up in a fixed order at the end.
 
 use super::lanes::{LANES, Lanes, Registers};
+use super::padded;
 
 /// Up to this many outputs a layer is narrow.
 pub const NARROW: usize = 8;
@@ -71,7 +72,8 @@ unsafe fn group<V: Lanes, const ROWS: usize, const OUTPUTS: usize>(
     while row + ROWS <= task.rows {
         // SAFETY: passed on to the caller.
         unsafe {
-            let sums = partial_sums::<V, ROWS, OUTPUTS>(task, row);
+            let x = task.x.add(row * task.x_row);
+            let sums = partial_sums::<V, ROWS, OUTPUTS>(x, task.x_row, task.weights, task.inputs);
             let mut totals = [0.0; LANES];
             if ROWS * OUTPUTS <= 4 {
                 for (total, sum) in totals.iter_mut().zip(sums.iter().flatten()) {
@@ -93,32 +95,38 @@ unsafe fn group<V: Lanes, const ROWS: usize, const OUTPUTS: usize>(
     row
 }
 
+/// The sixteen partial sums of each output, for rows of x that are `x_row` apart.
+///
+/// # Safety
+/// The instruction set must be there; rows of `x` must be valid for `inputs` floats, and `weights` for
+/// `OUTPUTS` rows of whole blocks of them.
 #[inline(always)]
-unsafe fn partial_sums<V: Lanes, const ROWS: usize, const OUTPUTS: usize>(
-    task: &Dots,
-    row: usize,
+pub(super) unsafe fn partial_sums<V: Lanes, const ROWS: usize, const OUTPUTS: usize>(
+    x: *const f32,
+    x_row: usize,
+    weights: *const f32,
+    inputs: usize,
 ) -> [[V; OUTPUTS]; ROWS] {
     // SAFETY: passed on to the caller; a last, partial block of x is read no further than it goes.
     unsafe {
-        let width = task.inputs.next_multiple_of(LANES);
-        let x = task.x.add(row * task.x_row);
+        let width = padded(inputs);
         let mut sums = [[V::splat(0.0); OUTPUTS]; ROWS];
         let mut start = 0;
-        while start < task.inputs {
-            let count = (task.inputs - start).min(LANES);
-            let mut weights = [V::splat(0.0); OUTPUTS];
-            for (index, weight) in weights.iter_mut().enumerate() {
-                *weight = V::load(task.weights.add(index * width + start));
+        while start < inputs {
+            let count = (inputs - start).min(LANES);
+            let mut blocks = [V::splat(0.0); OUTPUTS];
+            for (index, block) in blocks.iter_mut().enumerate() {
+                *block = V::load(weights.add(index * width + start));
             }
             for (index, sums) in sums.iter_mut().enumerate() {
-                let x = x.add(index * task.x_row + start);
+                let x = x.add(index * x_row + start);
                 let value = if count == LANES {
                     V::load(x)
                 } else {
                     V::load_first(x, count)
                 };
-                for (sum, weight) in sums.iter_mut().zip(weights) {
-                    *sum = value.mul_add(weight, *sum);
+                for (sum, block) in sums.iter_mut().zip(blocks) {
+                    *sum = value.mul_add(block, *sum);
                 }
             }
             start += LANES;

@@ -106,8 +106,8 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    unsafe fn relu(self) -> Self {
-        unsafe { each!(self, |a| vbslq_f32(vcltzq_f32(a), vdupq_n_f32(0.0), a)) }
+    unsafe fn at_least(self, floor: Self) -> Self {
+        unsafe { each!(self, floor, |a, b| vbslq_f32(vcltq_f32(a, b), b, a)) }
     }
 
     #[inline(always)]

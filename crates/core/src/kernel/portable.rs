@@ -82,8 +82,11 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    unsafe fn relu(self) -> Self {
-        self.map(|value| if value < 0.0 { 0.0 } else { value })
+    unsafe fn at_least(self, floor: Self) -> Self {
+        self.zip(
+            floor,
+            |value, floor| if value < floor { floor } else { value },
+        )
     }
 
     #[inline(always)]

@@ -179,8 +179,9 @@ unsafe fn finish<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
                 each!(|sum, _at, block| bias[block].add(sum));
             }
             Ending::BiasRelu(bias) => {
+                let zero = V::splat(0.0);
                 let bias = load_blocks::<V, BLOCKS>(bias.add(block * LANES));
-                each!(|sum, _at, block| bias[block].add(sum).relu());
+                each!(|sum, _at, block| bias[block].add(sum).at_least(zero));
             }
             Ending::WherePositive(other, totals) => {
                 let mut columns = [V::splat(0.0); BLOCKS];
