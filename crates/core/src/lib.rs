@@ -2,6 +2,48 @@
 //!
 //! This crate holds all that a program needs to *run* a projector and nothing that makes one: no
 //! file system, no clock, no randomness, no standard library, and no allocation in a call.
+//!
+//! ```
+//! use fabproj_core::{Guard, Projector};
+//! # use fabproj_core::*;
+//! # let model = Model {
+//! #     dim: 2,
+//! #     parameter_dim: 0,
+//! #     frame: Frame::unit(2),
+//! #     parameter_frame: Frame::unit(0),
+//! #     gate: None,
+//! #     charts: vec![Chart {
+//! #         frame: Frame::unit(2),
+//! #         encoder: Network::identity(2),
+//! #         latent: LatentSet::Ball { radius: 0.5, smooth: None },
+//! #         decoders: vec![Network::identity(2)],
+//! #         decoder_gate: None,
+//! #         blend: Blend::Soft,
+//! #     }],
+//! #     discriminator: None,
+//! #     anchors: Vec::new(),
+//! # };
+//! # let file = model.to_bytes()?;
+//! // `file` holds the bytes of a model file, from `include_bytes!` or from a disk.
+//! let projector = Projector::from_bytes(&file)?;
+//! let mut workspace = projector.workspace();
+//! let mut out = [0.0; 2];
+//! projector.project(&[3.0, 4.0], &[], &mut out, &mut workspace)?;
+//! assert_eq!(out, [0.3, 0.4]);
+//!
+//! // With a membership test, outputs that have passed it.
+//! let guard = Guard::new(&projector, |y: &[f64], _x: &[f64]| y[0] >= 0.0)?;
+//! let status = guard.project(&[-3.0, 4.0], &[], &mut out, &mut guard.workspace())?;
+//! assert!(status.is_verified() && out[0] >= 0.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | to | use |
+//! |---|---|
+//! | run a projector | [`Projector`]: one point, a batch, the vector-Jacobian product |
+//! | be sure of the output | [`Guard`] |
+//! | work in latent space | [`Projector::encode`], [`Projector::decode`], [`LatentSet`] |
+//! | read and write model files | [`Model::from_bytes`], [`format`](mod@format) |
 #![no_std]
 
 extern crate alloc;

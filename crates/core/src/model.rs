@@ -2,6 +2,7 @@
 //!
 //! Nothing here computes; [`Projector`](crate::Projector) packs a [`Model`] into the form that runs.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,23 @@ pub struct Network {
 }
 
 impl Network {
+    /// One layer that gives back its inputs: what a network replaces in an example or a test.
+    pub fn identity(dim: usize) -> Self {
+        let mut weights = vec![0.0; dim * dim];
+        weights.iter_mut().step_by(dim + 1).for_each(|w| *w = 1.0);
+        Self {
+            layers: vec![Layer {
+                inputs: dim,
+                outputs: dim,
+                weights,
+                bias: vec![0.0; dim],
+            }],
+            hidden: Activation::Identity,
+            output: Activation::Identity,
+            skip: None,
+        }
+    }
+
     /// Number of inputs of the first layer.
     pub fn inputs(&self) -> usize {
         self.layers.first().map_or(0, |layer| layer.inputs)
@@ -70,6 +88,16 @@ pub struct Frame {
     pub centre: Vec<f32>,
     /// Divided by afterwards; positive.
     pub scale: Vec<f32>,
+}
+
+impl Frame {
+    /// The frame that changes nothing.
+    pub fn unit(dim: usize) -> Self {
+        Self {
+            centre: vec![0.0; dim],
+            scale: vec![1.0; dim],
+        }
+    }
 }
 
 /// How the outputs of several decoders of one chart become one point.

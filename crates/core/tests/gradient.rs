@@ -80,23 +80,10 @@ fn hard_clamp_loses_the_radial_signal() {
     let mut shape = common::Shape::plain();
     shape.blend = Blend::Hard;
     let mut model = shape.model(0);
-    let identity = |_| fabproj_core::Network {
-        layers: vec![fabproj_core::Layer {
-            inputs: 2,
-            outputs: 2,
-            weights: vec![1.0, 0.0, 0.0, 1.0],
-            bias: vec![0.0; 2],
-        }],
-        hidden: fabproj_core::Activation::Relu,
-        output: fabproj_core::Activation::Identity,
-        skip: None,
-    };
-    model.charts[0].encoder = identity(());
-    model.charts[0].decoders = vec![identity(())];
-    model.charts[0].frame = fabproj_core::Frame {
-        centre: vec![0.0; 2],
-        scale: vec![1.0; 2],
-    };
+    let identity = fabproj_core::Network::identity(2);
+    model.charts[0].encoder = identity.clone();
+    model.charts[0].decoders = vec![identity];
+    model.charts[0].frame = fabproj_core::Frame::unit(2);
     let projector = projector(&model);
     let (mut out, mut dy) = ([0.0; 2], [0.0; 2]);
     let gradient = Gradient {

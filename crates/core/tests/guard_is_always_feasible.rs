@@ -253,17 +253,7 @@ proptest! {
 /// A model whose decoder is the identity on the unit box around the origin.
 fn identity_model() -> Model {
     let mut model = Shape::plain().model(5);
-    let identity = fabproj_core::Network {
-        layers: vec![Layer {
-            inputs: 2,
-            outputs: 2,
-            weights: vec![1.0, 0.0, 0.0, 1.0],
-            bias: vec![0.0; 2],
-        }],
-        hidden: fabproj_core::Activation::Relu,
-        output: fabproj_core::Activation::Identity,
-        skip: None,
-    };
+    let identity = fabproj_core::Network::identity(2);
     let chart = &mut model.charts[0];
     chart.encoder = identity.clone();
     chart.decoders = vec![identity];
@@ -271,10 +261,7 @@ fn identity_model() -> Model {
         half: 1.0,
         smooth: None,
     };
-    chart.frame = fabproj_core::Frame {
-        centre: vec![0.0; 2],
-        scale: vec![1.0; 2],
-    };
+    chart.frame = fabproj_core::Frame::unit(2);
     model.frame = chart.frame.clone();
     model.anchors = [[-0.5, 0.0], [-0.5, 0.6]]
         .map(|point| fabproj_core::Anchor {

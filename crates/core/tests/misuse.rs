@@ -278,3 +278,12 @@ fn empty_batches_are_fine() {
     let tally = projector.project_batch(&[], &[], &mut [], &mut [], &mut workspace);
     assert_eq!(tally.map(|tally| tally.total()), Ok(0));
 }
+
+/// One projector serves all threads; each thread takes its workspace along.
+#[test]
+fn projectors_are_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Projector>();
+    shared::<Guard<Projector, fn(&[f64], &[f64]) -> bool>>();
+    shared::<fabproj_core::Workspace>();
+}

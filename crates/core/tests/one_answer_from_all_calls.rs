@@ -162,10 +162,7 @@ fn large_offsets_keep_their_digits() {
     }
     let mut near = near;
     for frame in [&mut near.frame, &mut near.charts[0].frame] {
-        *frame = fabproj_core::Frame {
-            centre: vec![0.0; 2],
-            scale: vec![1.0; 2],
-        };
+        *frame = fabproj_core::Frame::unit(2);
     }
     let (near, far) = (projector(&near), projector(&far));
     for step in 0..50 {

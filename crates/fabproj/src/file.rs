@@ -14,6 +14,35 @@ use serde::{Deserialize, Serialize};
 use crate::set::{ConstraintSet, Description};
 
 /// A model and how it was made.
+///
+/// ```
+/// use fabproj::file::{ModelFile, Record};
+/// # use fabproj::core::{Blend, Chart, Frame, LatentSet, Model, Network};
+/// # let model = Model {
+/// #     dim: 2,
+/// #     parameter_dim: 0,
+/// #     frame: Frame::unit(2),
+/// #     parameter_frame: Frame::unit(0),
+/// #     gate: None,
+/// #     charts: vec![Chart {
+/// #         frame: Frame::unit(2),
+/// #         encoder: Network::identity(2),
+/// #         latent: LatentSet::Ball { radius: 0.5, smooth: None },
+/// #         decoders: vec![Network::identity(2)],
+/// #         decoder_gate: None,
+/// #         blend: Blend::Soft,
+/// #     }],
+/// #     discriminator: None,
+/// #     anchors: Vec::new(),
+/// # };
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("star.fab");
+/// let set = fabproj::set::built_in("star-shaped")?;
+/// let file = ModelFile { model, record: Record::of(&*set) };
+/// file.save(&path)?;
+/// assert_eq!(ModelFile::load(&path)?, file);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelFile {
     /// What runs.

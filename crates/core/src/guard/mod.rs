@@ -59,24 +59,17 @@ struct Verified {
 ///
 /// ```
 /// # use fabproj_core::*;
-/// # let constant = |point: Vec<f32>| Network {
-/// #     layers: vec![Layer { inputs: 2, outputs: 2, weights: vec![0.0; 4], bias: point }],
-/// #     hidden: Activation::Relu,
-/// #     output: Activation::Identity,
-/// #     skip: None,
-/// # };
-/// # let unit = |n: usize| Frame { centre: vec![0.0; n], scale: vec![1.0; n] };
 /// # let model = Model {
 /// #     dim: 2,
 /// #     parameter_dim: 0,
-/// #     frame: unit(2),
-/// #     parameter_frame: unit(0),
+/// #     frame: Frame::unit(2),
+/// #     parameter_frame: Frame::unit(0),
 /// #     gate: None,
 /// #     charts: vec![Chart {
-/// #         frame: unit(2),
-/// #         encoder: constant(vec![0.0, 0.0]),
+/// #         frame: Frame::unit(2),
+/// #         encoder: Network::identity(2),
 /// #         latent: LatentSet::Ball { radius: 0.5, smooth: None },
-/// #         decoders: vec![constant(vec![0.2, 0.1])],
+/// #         decoders: vec![Network::identity(2)],
 /// #         decoder_gate: None,
 /// #         blend: Blend::Soft,
 /// #     }],
@@ -84,13 +77,14 @@ struct Verified {
 /// #     anchors: Vec::new(),
 /// # };
 /// # let projector = Projector::new(&model)?;
-/// let unit_disc = |y: &[f64], _x: &[f64]| y[0] * y[0] + y[1] * y[1] <= 1.0;
-/// let guard = Guard::new(&projector, unit_disc)?;
+/// // The projector maps onto the disc of radius 0.5; only its right half is feasible.
+/// let right_half = |y: &[f64], _x: &[f64]| y[0] >= 0.0;
+/// let guard = Guard::new(&projector, right_half)?;
 /// let mut workspace = guard.workspace();
 /// let mut out = [0.0; 2];
-/// let status = guard.project(&[3.0, 4.0], &[], &mut out, &mut workspace)?;
-/// assert!(status.is_verified());
-/// assert!(unit_disc(&out.map(f64::from), &[]));
+/// let status = guard.project(&[-3.0, 4.0], &[], &mut out, &mut workspace)?;
+/// assert_eq!(status, Status::Repaired);
+/// assert!(right_half(&out.map(f64::from), &[]));
 /// assert_eq!(guard.project(&[0.6, 0.7], &[], &mut out, &mut workspace)?, Status::Kept);
 /// assert_eq!(out, [0.6, 0.7]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -10,6 +10,36 @@ impl Projector {
     /// Projects rows of points: `y` and `out` hold `dim` numbers per row, `x` holds `parameter_dim`,
     /// `statuses` one entry per row. The same bits as [`project`](Self::project) row by row.
     ///
+    /// ```
+    /// # use fabproj_core::*;
+    /// # let model = Model {
+    /// #     dim: 2,
+    /// #     parameter_dim: 0,
+    /// #     frame: Frame::unit(2),
+    /// #     parameter_frame: Frame::unit(0),
+    /// #     gate: None,
+    /// #     charts: vec![Chart {
+    /// #         frame: Frame::unit(2),
+    /// #         encoder: Network::identity(2),
+    /// #         latent: LatentSet::Ball { radius: 0.5, smooth: None },
+    /// #         decoders: vec![Network::identity(2)],
+    /// #         decoder_gate: None,
+    /// #         blend: Blend::Soft,
+    /// #     }],
+    /// #     discriminator: None,
+    /// #     anchors: Vec::new(),
+    /// # };
+    /// # let projector = Projector::new(&model)?;
+    /// let points = [3.0, 4.0, 0.1, 0.2, f32::NAN, 0.0];
+    /// let (mut out, mut statuses) = ([0.0; 6], [Status::Inside; 3]);
+    /// let mut workspace = projector.workspace();
+    /// let tally = projector.project_batch(&points, &[], &mut out, &mut statuses, &mut workspace)?;
+    /// assert_eq!(statuses, [Status::Projected, Status::Inside, Status::NotFinite]);
+    /// assert_eq!(out, [0.3, 0.4, 0.1, 0.2, 0.0, 0.0]);
+    /// assert_eq!(tally.count(Status::NotFinite), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`CallError`] when a slice has the wrong length or the workspace belongs to another projector;
     /// nothing is written then.

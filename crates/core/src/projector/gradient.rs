@@ -34,6 +34,35 @@ impl Projector {
     /// decoder gate count as constant. The gradient is zero with [`Status::NotFinite`], and where it
     /// would not be finite.
     ///
+    /// ```
+    /// # use fabproj_core::*;
+    /// # let model = Model {
+    /// #     dim: 2,
+    /// #     parameter_dim: 0,
+    /// #     frame: Frame::unit(2),
+    /// #     parameter_frame: Frame::unit(0),
+    /// #     gate: None,
+    /// #     charts: vec![Chart {
+    /// #         frame: Frame::unit(2),
+    /// #         encoder: Network::identity(2),
+    /// #         latent: LatentSet::Ball { radius: 0.5, smooth: None },
+    /// #         decoders: vec![Network::identity(2)],
+    /// #         decoder_gate: None,
+    /// #         blend: Blend::Soft,
+    /// #     }],
+    /// #     discriminator: None,
+    /// #     anchors: Vec::new(),
+    /// # };
+    /// # let projector = Projector::new(&model)?;
+    /// // Beyond the disc of radius 0.5 only what is across the direction to it comes back.
+    /// let (mut out, mut y) = ([0.0; 2], [0.0; 2]);
+    /// let gradient = Gradient { y: &mut y, x: &mut [] };
+    /// let mut workspace = projector.workspace();
+    /// projector.vjp(&[2.0, 0.0], &[], &[1.0, 1.0], &mut out, gradient, &mut workspace)?;
+    /// assert_eq!(y, [0.0, 0.25]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`CallError`] when a slice has the wrong length or the workspace belongs to another projector;
     /// nothing is written then.

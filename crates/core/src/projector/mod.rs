@@ -40,29 +40,17 @@ struct PackedChart {
 ///
 /// ```
 /// # use fabproj_core::*;
-/// # let identity = |n: usize| Network {
-/// #     layers: vec![Layer {
-/// #         inputs: n,
-/// #         outputs: n,
-/// #         weights: (0..n * n).map(|i| f32::from(i % (n + 1) == 0)).collect(),
-/// #         bias: vec![0.0; n],
-/// #     }],
-/// #     hidden: Activation::Relu,
-/// #     output: Activation::Identity,
-/// #     skip: None,
-/// # };
-/// # let unit = |n: usize| Frame { centre: vec![0.0; n], scale: vec![1.0; n] };
 /// # let model = Model {
 /// #     dim: 2,
 /// #     parameter_dim: 0,
-/// #     frame: unit(2),
-/// #     parameter_frame: unit(0),
+/// #     frame: Frame::unit(2),
+/// #     parameter_frame: Frame::unit(0),
 /// #     gate: None,
 /// #     charts: vec![Chart {
-/// #         frame: unit(2),
-/// #         encoder: identity(2),
+/// #         frame: Frame::unit(2),
+/// #         encoder: Network::identity(2),
 /// #         latent: LatentSet::Ball { radius: 0.5, smooth: None },
-/// #         decoders: vec![identity(2)],
+/// #         decoders: vec![Network::identity(2)],
 /// #         decoder_gate: None,
 /// #         blend: Blend::Soft,
 /// #     }],

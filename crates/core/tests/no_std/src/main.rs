@@ -12,10 +12,7 @@ use core::ffi::c_int;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use fabproj_core::{
-    Activation, Blend, Chart, Frame, Guard, LatentSet, Layer as DenseLayer, Model, Network,
-    Projector,
-};
+use fabproj_core::{Blend, Chart, Frame, Guard, LatentSet, Model, Network, Projector};
 
 // The C library starts the program and copies memory; nothing else of it is used.
 #[link(name = "c")]
@@ -79,39 +76,21 @@ static ARENA: Arena = Arena {
     used: AtomicUsize::new(0),
 };
 
-fn identity() -> Network {
-    Network {
-        layers: vec![DenseLayer {
-            inputs: 2,
-            outputs: 2,
-            weights: vec![1.0, 0.0, 0.0, 1.0],
-            bias: vec![0.0; 2],
-        }],
-        hidden: Activation::Relu,
-        output: Activation::Identity,
-        skip: None,
-    }
-}
-
 fn disc() -> Model {
-    let frame = |dim: usize| Frame {
-        centre: vec![0.0; dim],
-        scale: vec![1.0; dim],
-    };
     Model {
         dim: 2,
         parameter_dim: 0,
-        frame: frame(2),
-        parameter_frame: frame(0),
+        frame: Frame::unit(2),
+        parameter_frame: Frame::unit(0),
         gate: None,
         charts: vec![Chart {
-            frame: frame(2),
-            encoder: identity(),
+            frame: Frame::unit(2),
+            encoder: Network::identity(2),
             latent: LatentSet::Ball {
                 radius: 0.5,
                 smooth: None,
             },
-            decoders: vec![identity()],
+            decoders: vec![Network::identity(2)],
             decoder_gate: None,
             blend: Blend::Soft,
         }],
