@@ -12,6 +12,7 @@ mod decoders;
 mod drive;
 mod error;
 mod geometry;
+mod labelled;
 mod learner;
 mod losses;
 mod material;
@@ -28,7 +29,8 @@ pub use config::{
     Reconstruction,
 };
 pub use error::PaperTrainError;
+pub use labelled::LabelledPoints;
 pub use losses::Losses;
 pub use trained::{PaperSummary, PaperTrained, PhaseSummary, ball_score};
-pub use training::{LabelledPoints, PaperTraining, PhaseOne, train, train_labelled};
+pub use training::{PaperTraining, PhaseOne, train, train_labelled};
 pub use weights::{LossWeights, grid, select_released};

@@ -7,14 +7,15 @@ use rayon::prelude::*;
 
 use super::autoencoder::{Autoencoder, Reconstructing};
 use super::config::{CheckedPaperConfig, DiscriminatorRows, PaperConfig};
-use super::drive::{Unit, drive};
+use super::drive::{Progress, Unit, drive};
 use super::error::PaperTrainError;
+use super::labelled::LabelledPoints;
 use super::material::{Batches, Frames, Material, Purpose, generator, sub_seed};
 use super::phases::{PhaseOneRun, PhaseTwoRun};
 use super::structuring::Structuring;
 use super::trained::{PaperSummary, PaperTrained, PhaseSummary, ball_score, model};
 use super::weights::{LossWeights, grid};
-use crate::data::paper::{Coverage, PaperData, PaperError};
+use crate::data::paper::{Coverage, PaperData};
 use crate::set::ConstraintSet;
 use crate::train::session::{Event, Session};
 
@@ -22,21 +23,6 @@ use crate::train::session::{Event, Session};
 const PHASE_TWO_COST: f64 = 3.5;
 /// Rows of one pass over the rows held back.
 const VALIDATION_ROWS: usize = 1024;
-
-/// Points with labels, and nothing else that is known about a set.
-#[derive(Clone, Copy, Debug)]
-pub struct LabelledPoints<'a> {
-    /// Dimension of y.
-    pub dim: usize,
-    /// Dimension of the parameters x; 0 for a fixed set.
-    pub parameter_dim: usize,
-    /// The points, one row after the other.
-    pub points: &'a [f32],
-    /// The parameters of each row.
-    pub parameters: &'a [f32],
-    /// Whether each row is feasible.
-    pub labels: &'a [bool],
-}
 
 /// Trains as the paper does: sample, reconstruct, structure.
 ///
@@ -139,7 +125,7 @@ impl<'a> PaperTraining<'a> {
         if generated && config.mask == Some(false) {
             return Err(PaperTrainError::LabelsOnly);
         }
-        Self::prepare(None, checked(points)?, config, seed)
+        Self::prepare(None, points.checked()?, config, seed)
     }
 
     fn prepare(
@@ -244,37 +230,56 @@ impl<'a> PaperTraining<'a> {
         weights: LossWeights,
         session: &Session,
     ) -> Result<PaperTrained, PaperTrainError> {
-        let (config, seed) = (&self.config, self.seed);
         self.check_phase_one(phase_one)?;
+        let settings = PaperConfig {
+            weights,
+            ..PaperConfig::clone(&self.config)
+        };
         let labels = match &self.coverage {
             Some(coverage) => &coverage.labels,
             None => &self.data.labels,
         };
-        let material = Material::phase_two(&self.data, labels, config.validation_share, seed)?;
-        let material = Arc::new(material);
-        let positive_weight = match config.positive_weight {
-            true => material.positive_weight(),
-            false => 1.0,
-        };
+        let share = settings.validation_share;
+        let material = Material::phase_two(&self.data, labels, share, self.seed)?;
         let mut summary = PaperSummary {
             samples: self.data.rows(),
             feasible: labels.iter().filter(|label| **label).count(),
-            positive_weight,
+            positive_weight: match settings.positive_weight {
+                true => material.positive_weight(),
+                false => 1.0,
+            },
             phase_one: phase_one.summary.clone(),
             phase_two: None,
             score: None,
         };
-        if config.phase_two_epochs() == 0 {
+        if self.config.phase_two_epochs() == 0 {
             let frames = Frames::identity(self.data.dim, self.data.parameter_dim);
-            let model = model(&phase_one.autoencoder, None, &frames, config)?;
+            let model = model(&phase_one.autoencoder, None, &frames, &settings)?;
             return self.finish(model, summary);
         }
-        let batches = Batches::new(material.len(), config.batch, seed, Purpose::OrderTwo);
-        let unit = self.phase_two_unit(&weights, &batches, phase_one);
-        let settings = PaperConfig {
-            weights,
-            ..PaperConfig::clone(config)
-        };
+        let (material, weight) = (Arc::new(material), summary.positive_weight);
+        let (work, progress) = self.structure(phase_one, &material, &settings, weight, session)?;
+        let discriminator = work.discriminator.map(|learner| learner.network);
+        let mut validated = Reconstructing::new(work.autoencoder, &settings);
+        let validation = validate(&mut validated, &material);
+        summary.phase_two = Some(PhaseSummary::new(material.len(), &progress, validation));
+        let (networks, frames) = (&validated.autoencoder, &material.frames);
+        let model = model(networks, discriminator.as_ref(), frames, &settings)?;
+        self.finish(model, summary)
+    }
+
+    /// The steps of phase 2.
+    fn structure(
+        &self,
+        phase_one: &PhaseOne,
+        material: &Arc<Material>,
+        settings: &PaperConfig,
+        positive_weight: f32,
+        session: &Session,
+    ) -> Result<(Structuring, Progress), PaperTrainError> {
+        let seed = self.seed;
+        let batches = Batches::new(material.len(), settings.batch, seed, Purpose::OrderTwo);
+        let unit = self.phase_two_unit(&settings.weights, &batches, phase_one);
         session.emit(&Event::Stage {
             name: "phase 2: structure of the latent space",
         });
@@ -282,27 +287,18 @@ impl<'a> PaperTraining<'a> {
             let mut rng = generator(seed, Purpose::Discriminator);
             let autoencoder = phase_one.autoencoder.restarted();
             let mask = self.mask();
-            let work = Structuring::new(autoencoder, &settings, mask, positive_weight, &mut rng)?;
+            let work = Structuring::new(autoencoder, settings, mask, positive_weight, &mut rng)?;
+            let material = Arc::clone(material);
             Ok(PhaseTwoRun::new(
                 work,
-                Arc::clone(&material),
+                material,
                 batches.clone(),
                 self.set,
                 seed,
             ))
         };
         let (run, progress) = drive(fresh, &unit, session)?;
-        let mut validated = Reconstructing::new(run.work.autoencoder, config);
-        let validation = validate(&mut validated, &material);
-        summary.phase_two = Some(PhaseSummary::new(material.len(), &progress, validation));
-        let discriminator = run.work.discriminator.map(|learner| learner.network);
-        let model = model(
-            &validated.autoencoder,
-            discriminator.as_ref(),
-            &material.frames,
-            config,
-        )?;
-        self.finish(model, summary)
+        Ok((run.work, progress))
     }
 
     /// All second phases of the released grid, in its order and on all threads.
@@ -392,40 +388,4 @@ fn validate(work: &mut Reconstructing, material: &Material) -> Option<f64> {
         .map(|piece| work.forward(piece) * (piece.len() / material.width) as f64)
         .sum();
     (rows > 0).then(|| sum / rows as f64)
-}
-
-/// The points as data, if they can be learned from.
-fn checked(points: LabelledPoints<'_>) -> Result<PaperData, PaperTrainError> {
-    let rows = points.labels.len();
-    for (what, values, dim) in [
-        ("points", points.points, points.dim),
-        ("parameters", points.parameters, points.parameter_dim),
-    ] {
-        if values.len() != rows * dim {
-            return Err(PaperTrainError::Length {
-                what,
-                found: values.len(),
-                expected: rows * dim,
-            });
-        }
-        if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-            return Err(PaperTrainError::NotFinite {
-                what,
-                row: index / dim,
-                value: values[index],
-            });
-        }
-    }
-    let feasible = points.labels.iter().filter(|label| **label).count();
-    if feasible == 0 || feasible == rows {
-        return Err(PaperError::OneClass { rows, feasible }.into());
-    }
-    Ok(PaperData {
-        dim: points.dim,
-        parameter_dim: points.parameter_dim,
-        points: points.points.to_vec(),
-        parameters: points.parameters.to_vec(),
-        labels: points.labels.to_vec(),
-        oracle: points.labels.to_vec(),
-    })
 }
