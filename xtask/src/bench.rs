@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::python::Environment;
+use crate::python::{self, Environment};
 use crate::shell::{self, cargo, step};
 use requirements::{GROUPS, Group};
 use worker::Worker;
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         (31, "40")
     };
-    let python = Environment::prepare("bench", "bench/requirements.txt")?;
+    let python = Environment::prepare(&python::BENCH)?;
     let executable = executable()?;
     let model = shell::target_folder()?.join("bench.fab");
     step(

@@ -10,31 +10,56 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, command, step};
 
-/// The oldest Python that every pinned package still has wheels for.
-const OLDEST: (u32, u32) = (3, 10);
+/// A list of packages.
+pub struct Packages {
+    /// The environment's name.
+    name: &'static str,
+    /// The requirements file, from the root.
+    requirements: &'static str,
+    /// The oldest Python that all of them still have wheels for.
+    oldest: (u32, u32),
+    /// What the packages are for.
+    purpose: &'static str,
+}
 
-/// A Python with the packages of one requirements file.
+/// What `cargo xtask test` needs.
+pub const TEST: Packages = Packages {
+    name: "test",
+    requirements: "bench/requirements-test.txt",
+    oldest: (3, 10),
+    purpose: "to check that Python programs can read our files",
+};
+
+/// What `cargo xtask bench` compares with.
+pub const BENCH: Packages = Packages {
+    name: "bench",
+    requirements: "bench/requirements.txt",
+    oldest: (3, 11),
+    purpose: "to run PyTorch and ONNX Runtime",
+};
+
+/// A Python with a list of packages.
 pub struct Environment {
     interpreter: PathBuf,
 }
 
 impl Environment {
-    /// The environment `name`, with the packages listed in `requirements` (a path from the root).
-    pub fn prepare(name: &str, requirements: &str) -> Result<Self> {
-        let folder = shell::target_folder()?.join("python").join(name);
+    /// The environment with these packages: the one that is there if it is up to date, else a new one.
+    pub fn prepare(packages: &Packages) -> Result<Self> {
+        let folder = shell::target_folder()?.join("python").join(packages.name);
         let interpreter = interpreter_in(&folder);
-        let wanted = stamp_text(&shell::root().join(requirements))?;
+        let wanted = stamp_text(&shell::root().join(packages.requirements))?;
         let stamp = folder.join("fabproj-requirements");
         if interpreter.is_file() && fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
             return Ok(Self { interpreter });
         }
-        let base = base_interpreter()?;
+        let base = base_interpreter(packages)?;
         if folder.exists() {
             fs::remove_dir_all(&folder)
                 .with_context(|| format!("removing the outdated {}", folder.display()))?;
         }
         make(&base, &folder)?;
-        install(&interpreter, requirements)?;
+        install(&interpreter, packages.requirements)?;
         // Last, so that an interrupted installation is started afresh the next time.
         fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
         Ok(Self { interpreter })
@@ -78,22 +103,26 @@ fn interpreter_in(folder: &Path) -> PathBuf {
 }
 
 /// `PYTHON` from the environment, or `python3`; checked for its version.
-fn base_interpreter() -> Result<PathBuf> {
+fn base_interpreter(packages: &Packages) -> Result<PathBuf> {
     let chosen = env::var_os("PYTHON").map(PathBuf::from);
     let python = chosen.unwrap_or_else(|| if cfg!(windows) { "python" } else { "python3" }.into());
-    let (major, minor) = version(&python).with_context(|| {
+    let (oldest, purpose) = (packages.oldest, packages.purpose);
+    let needed = format!(
+        "Python {}.{} or newer is needed {purpose}",
+        oldest.0, oldest.1
+    );
+    let found = version(&python).with_context(|| {
         format!(
-            "Python {}.{} or newer is needed to check that Python programs can read our files; install it \
-             (Debian, Ubuntu: apt install python3 python3-venv), or name one in the variable PYTHON",
-            OLDEST.0, OLDEST.1
+            "{needed}; install it (Debian, Ubuntu: apt install python3 python3-venv), or name one in \
+             the variable PYTHON"
         )
     })?;
-    if (major, minor) < OLDEST {
+    if found < oldest {
         bail!(
-            "{} is Python {major}.{minor}, but {}.{} or newer is needed: name one in the variable PYTHON",
+            "{} is Python {}.{}, but {needed}: name one in the variable PYTHON",
             python.display(),
-            OLDEST.0,
-            OLDEST.1
+            found.0,
+            found.1
         );
     }
     Ok(python)
@@ -155,7 +184,6 @@ mod tests {
     fn versions_are_read() {
         assert_eq!(parse_version("3 11\n"), Some((3, 11)));
         assert_eq!(parse_version("3.11\n"), None);
-        assert!((3, 9) < OLDEST && (3, 14) >= OLDEST);
     }
 
     #[test]
@@ -169,6 +197,16 @@ mod tests {
         assert!(before.contains("numpy==1"));
         fs::write(&inner, "numpy==2\n").unwrap();
         assert_ne!(before, stamp_text(&outer).unwrap());
+    }
+
+    #[test]
+    fn the_lists_of_packages_exist_and_are_pinned() {
+        for packages in [TEST, BENCH] {
+            let text = stamp_text(&shell::root().join(packages.requirements)).unwrap();
+            let lines = text.lines().filter(|line| !line.starts_with(['#', '-']));
+            assert!(lines.clone().count() >= 2);
+            assert!(lines.clone().all(|line| line.contains("==")), "{text}");
+        }
     }
 
     #[test]
