@@ -30,7 +30,7 @@ impl Progress {
             ProgressDrawTarget::stderr()
         };
         let bar = ProgressBar::with_draw_target(Some(LENGTH), target);
-        let template = "{bar:28.cyan/238} {percent:>3} % {prefix:>10} {wide_msg}";
+        let template = "{bar:40.cyan/238} {percent:>3} %  {prefix}\n{wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━━─"));
         }
@@ -48,12 +48,32 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
+    /// Moves the bar, never back: charts that train side by side are not equally far.
+    fn advance(&self, done: f64) {
+        let position = (done.clamp(0.0, 1.0) * LENGTH as f64) as u64;
+        if position < self.bar.position() {
+            return;
+        }
+        self.bar.set_position(position);
+        if let Some(seconds) = self.left(done) {
+            self.bar.set_prefix(left(seconds));
+        }
+    }
+
     /// Time left if the rest goes on as it went since this process began.
     fn left(&self, done: f64) -> Option<f64> {
         let mut first = self.first.lock().ok()?;
         let first = *first.get_or_insert(done);
         let share = done - first;
         (share > 0.01).then(|| self.started.elapsed().as_secs_f64() * (1.0 - done) / share)
+    }
+}
+
+fn left(seconds: f64) -> String {
+    let seconds = seconds.ceil() as u64;
+    match seconds / 60 {
+        0 => format!("{seconds} s left"),
+        minutes => format!("{minutes} min {} s left", seconds % 60),
     }
 }
 
@@ -68,12 +88,7 @@ impl Observer for Progress {
                 done,
                 losses,
             } => {
-                self.bar
-                    .set_position((done.clamp(0.0, 1.0) * LENGTH as f64) as u64);
-                if let Some(seconds) = self.left(*done) {
-                    self.bar
-                        .set_prefix(format!("{} left", show::time(seconds.max(1.0).round())));
-                }
+                self.advance(*done);
                 let losses = losses.iter().take(SHOWN_LOSSES);
                 let losses = losses
                     .map(|(name, value)| format!(" · {name} {}", show::number(f64::from(*value))));
