@@ -18,12 +18,15 @@ const REPETITIONS: usize = 301;
 const POINTS: usize = 64;
 
 /// Encoder and decoder of `depth` hidden layers of `width`.
-fn model(width: usize, depth: usize) -> Model {
+fn model(width: usize, depth: usize, skip: bool) -> Model {
     let mut widths = vec![2];
     widths.extend(vec![width; depth]);
     widths.push(2);
     let mut random = Random(1);
-    let shape = common::Shape::plain();
+    let shape = common::Shape {
+        skip,
+        ..common::Shape::plain()
+    };
     let mut model = common::paper_size();
     model.charts[0].encoder = random.network(&widths, &shape, Activation::Tanh);
     model.charts[0].decoders = vec![random.network(&widths, &shape, Activation::Identity)];
@@ -95,7 +98,11 @@ fn kernels_alone<'a>(name: &str, model: &Model) -> Case<'a> {
 }
 
 fn main() {
-    let models = [("64x4", model(64, 4)), ("32x3", model(32, 3))];
+    let models = [
+        ("64x4", model(64, 4, false)),
+        ("32x3", model(32, 3, false)),
+        ("32x3 with skips", model(32, 3, true)),
+    ];
     let projectors = models
         .each_ref()
         .map(|(name, model)| (*name, projector(model)));

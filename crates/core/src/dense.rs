@@ -3,11 +3,14 @@
 //! All functions take rows that follow each other at a given stride, and every row is computed
 //! independently and in the same order: the bits of a row do not depend on its neighbours.
 
+mod skip;
+
 use alloc::vec::Vec;
 
 use crate::buffer::Buffer;
 use crate::kernel::{Dense, Kernel, Slope, packed_length, padded};
 use crate::model::{Activation, Layer, Network};
+use skip::Skip;
 
 /// One layer, packed twice: as it is for the forward pass, transposed for the backward pass.
 #[derive(Clone, Debug)]
@@ -28,8 +31,7 @@ pub(crate) struct PackedNetwork {
     layers: Vec<PackedLayer>,
     hidden: Activation,
     output: Activation,
-    /// The linear path around all layers, as a layer without bias.
-    skip: Option<PackedLayer>,
+    skip: Option<Skip>,
 }
 
 /// Two buffers that the layers write in turn.
@@ -107,7 +109,7 @@ impl PackedNetwork {
         let outputs = network.outputs();
         let skip = network.skip.as_ref().map(|weights| {
             let inputs = weights.len() / outputs.max(1);
-            PackedLayer::new(kernel, weights, &[], inputs, outputs)
+            Skip::new(kernel, weights, inputs, outputs)
         });
         Self {
             kernel,
@@ -186,7 +188,7 @@ impl PackedNetwork {
             width,
         );
         if let (Some(skip), true) = (&self.skip, index + 1 == self.layers.len()) {
-            kernel.add_linear(skip.dense(), first.values, first.stride, rows, out, width);
+            skip.add(kernel, first, rows, out, width);
         }
     }
 
@@ -218,8 +220,10 @@ impl PackedNetwork {
         };
         let (dense, identity) = (layer.dense(), Activation::Identity);
         kernel.affine(dense, x.values, x.stride, rows, identity, out, width);
-        kernel.add_linear(skip.dense(), first.values, first.stride, rows, out, width);
-        kernel.activate(self.output, &mut out[..rows * width]);
+        skip.add(kernel, first, rows, out, width);
+        if self.output != Activation::Identity {
+            kernel.activate(self.output, &mut out[..rows * width]);
+        }
     }
 
     /// Runs `rows` rows of `input`; the result has [`output_stride`](Self::output_stride).
@@ -354,7 +358,16 @@ impl PackedNetwork {
             next[..length].copy_from_slice(&cotangent[..length]);
             kernel.times_slope(output_slope, &mut next[..length]);
             let (stride, width) = (self.output_stride(), self.gradient_stride());
-            kernel.add_linear(skip.dense_transposed(), next, stride, rows, delta, width);
+            skip.add_transposed(
+                kernel,
+                Rows {
+                    values: next,
+                    stride,
+                },
+                rows,
+                delta,
+                width,
+            );
         }
         &mut delta[..rows * self.gradient_stride()]
     }

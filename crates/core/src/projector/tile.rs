@@ -132,13 +132,13 @@ impl Projector {
             if statuses[row] == Status::NotFinite {
                 continue;
             }
-            statuses[row] = match () {
-                () if !all_finite(z) => {
-                    z.fill(0.0);
-                    Status::NotFinite
-                }
-                () if chart.latent.clamp(z) => Status::Inside,
-                () => Status::Projected,
+            statuses[row] = if !all_finite(z) {
+                z.fill(0.0);
+                Status::NotFinite
+            } else if chart.latent.clamp(z) {
+                Status::Inside
+            } else {
+                Status::Projected
             };
         }
     }
