@@ -142,11 +142,11 @@ fn main() {
             }
         }));
         let half_plane = |y: &[f64], _: &[f64]| y[0] <= 0.0 || y[1] > 0.0;
-        let guard = Guard::new(projector, half_plane).expect("half of all decodes pass");
+        let guard = Guard::new(projector, half_plane).expect("some decodes pass");
         let mut workspace = guard.workspace();
         let points = inputs.clone();
         cases.push(case(
-            format!("{name} guard, a third repaired"),
+            format!("{name} guard, most inputs kept"),
             POINTS,
             move || {
                 for y in &points {
