@@ -271,6 +271,56 @@ pub struct Cells<'a> {
 }
 
 impl Cells<'_> {
+    /// The same cells, but those marked are cut into `parts` connected cells each. Returns for every
+    /// new cell the old one that it is, or `None` where it is part of one that was cut.
+    pub fn split(
+        &self,
+        cut: &[bool],
+        parts: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> (Self, Vec<Option<usize>>) {
+        let mut label = vec![usize::MAX; self.label.len()];
+        let mut origin = Vec::new();
+        for (cell, cut) in cut.iter().enumerate().take(self.count) {
+            let members: Vec<usize> = (0..self.label.len())
+                .filter(|node| self.label[*node] == cell)
+                .collect();
+            if !cut || members.len() < 20 * parts {
+                members.iter().for_each(|node| label[*node] = origin.len());
+                origin.push(Some(cell));
+                continue;
+            }
+            let within = Some((self.label.as_slice(), cell));
+            let mut seeds = vec![members[rng.random_range(0..members.len())]];
+            // The first seed only serves to find a far end.
+            for _ in 0..parts {
+                let (distance, _) = self.pieces.spread(&seeds, within);
+                let farthest = members
+                    .iter()
+                    .filter(|node| distance[**node].is_finite())
+                    .max_by(|a, b| distance[**a].total_cmp(&distance[**b]));
+                seeds.extend(farthest);
+            }
+            seeds.remove(0);
+            let (_, parts) = self.pieces.spread(&seeds, within);
+            let first = origin.len();
+            for node in members {
+                label[node] = if parts[node] == usize::MAX {
+                    first
+                } else {
+                    first + parts[node]
+                };
+            }
+            origin.extend(vec![None; seeds.len()]);
+        }
+        let cells = Cells {
+            pieces: self.pieces,
+            label,
+            count: origin.len(),
+        };
+        (cells, origin)
+    }
+
     /// Number of cells.
     pub fn count(&self) -> usize {
         self.count

@@ -33,7 +33,7 @@ pub struct ShapeConfig {
     pub gate_steps: u64,
     /// Learning rate at its peak. Default 0.002.
     pub learning_rate: f32,
-    /// Weight of the terms that ask for feasibility. Default 5.
+    /// Weight of the terms that ask for feasibility. Default 15.
     pub hinge: f32,
     /// Margin by which decodes should be inside, at the start. Default 0.008.
     pub margin: f32,
@@ -57,8 +57,8 @@ pub struct ShapeConfig {
     pub anchors: usize,
     /// Fresh points of each kind on which a candidate is measured. Default 20000.
     pub samples: usize,
-    /// Candidates (latent set, number of charts) that are trained at most. Default 4.
-    pub candidates: usize,
+    /// How often charts that fall short are cut and trained anew, the first training included. Default 3.
+    pub rounds: usize,
 }
 
 impl Default for ShapeConfig {
@@ -75,7 +75,7 @@ impl Default for ShapeConfig {
             rows: 128,
             gate_steps: 1500,
             learning_rate: 2e-3,
-            hinge: 5.0,
+            hinge: 15.0,
             margin: 0.008,
             margin_low: 0.004,
             margin_high: 0.016,
@@ -87,7 +87,7 @@ impl Default for ShapeConfig {
             draws: 4_000_000,
             anchors: 64,
             samples: 20_000,
-            candidates: 4,
+            rounds: 3,
         }
     }
 }
@@ -110,7 +110,7 @@ impl ShapeConfig {
             infeasible: 10_000,
             boundary: 6_000,
             samples: 5_000,
-            candidates: 2,
+            rounds: 2,
             ..Self::default()
         }
     }
@@ -148,7 +148,7 @@ impl ShapeConfig {
         count("draws", self.draws, 100, 1 << 40)?;
         count("anchors", self.anchors, 1, 1 << 16)?;
         count("samples", self.samples, 100, 1 << 24)?;
-        count("candidates", self.candidates, 1, 64)?;
+        count("rounds", self.rounds, 1, 64)?;
         check("phase-two", self.phase_two as f64, 1.0, 1e9)?;
         check("phase-one", self.phase_one as f64, 0.0, 1e9)?;
         check("gate-steps", self.gate_steps as f64, 1.0, 1e9)?;

@@ -18,14 +18,23 @@ const BATCH: usize = 1024;
 /// How good a candidate is. Distances are in working units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
-    /// Share of feasible decodes of uniform latent points, by chart.
-    pub inside: Vec<f64>,
-    /// The same for the latent sets' surfaces.
-    pub surface: Vec<f64>,
-    /// Share of feasible outputs for inputs from the bounds.
-    pub raw: f64,
+    /// Figures by chart; raw, moved and excess over the inputs that the gate sends to it.
+    pub charts: Vec<ChartQuality>,
+    /// Figures over all inputs; inside and surface are those of the worst chart.
+    pub overall: ChartQuality,
     /// Share of the feasible cells that some decode reaches; up to three dimensions.
     pub coverage: Option<f64>,
+}
+
+/// Figures of one chart, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChartQuality {
+    /// Share of feasible decodes of uniform latent points.
+    pub inside: f64,
+    /// The same for the latent set's surface.
+    pub surface: f64,
+    /// Share of feasible outputs for inputs from the bounds.
+    pub raw: f64,
     /// Mean distance by which feasible inputs are moved.
     pub moved: f64,
     /// Mean distance of infeasible inputs to their outputs, beyond that to the nearest boundary point
@@ -33,48 +42,53 @@ pub struct Quality {
     pub excess: Option<f64>,
 }
 
-impl Quality {
+impl ChartQuality {
     /// How far from the goals: the largest ratio of a defect to what is allowed of it. At most one is
-    /// good enough. Coverage and distances count as much as feasibility, so that a decoder which
-    /// collapses to a few safe points is not rewarded.
+    /// good enough.
     pub fn shortfall(&self) -> f64 {
         let defects = [
-            (1.0 - self.worst_decode()) / 0.004,
+            (1.0 - self.inside.min(self.surface)) / 0.004,
             (1.0 - self.raw) / 0.002,
-            (1.0 - self.coverage.unwrap_or(1.0)) / 0.012,
             self.moved / 0.02,
             self.excess.unwrap_or(0.0) / 0.035,
         ];
         defects.into_iter().fold(0.0, f64::max)
     }
+}
+
+impl Quality {
+    /// How far from the goals. Coverage and distances count as much as feasibility, so that a decoder
+    /// which collapses to a few safe points is not rewarded.
+    pub fn shortfall(&self) -> f64 {
+        let coverage = (1.0 - self.coverage.unwrap_or(1.0)) / 0.012;
+        self.overall.shortfall().max(coverage)
+    }
 
     /// Figures by name, for observers.
     pub fn figures(&self) -> Vec<(&'static str, f64)> {
-        let least = |values: &[f64]| values.iter().copied().fold(1.0, f64::min);
+        let overall = &self.overall;
         let mut figures = vec![
-            ("raw", self.raw),
-            ("inside", least(&self.inside)),
-            ("surface", least(&self.surface)),
-            ("moved", self.moved),
+            ("raw", overall.raw),
+            ("inside", overall.inside),
+            ("surface", overall.surface),
+            ("moved", overall.moved),
         ];
         figures.extend(self.coverage.map(|value| ("coverage", value)));
-        figures.extend(self.excess.map(|value| ("excess", value)));
+        figures.extend(overall.excess.map(|value| ("excess", value)));
         figures
-    }
-
-    /// The smallest share of feasible decodes over charts, inside and on the surface.
-    pub fn worst_decode(&self) -> f64 {
-        self.inside
-            .iter()
-            .chain(&self.surface)
-            .copied()
-            .fold(1.0, f64::min)
     }
 }
 
 impl Atlas {
-    /// Projects rows of y at the given states of the pool; writes the outputs in working units.
-    pub fn project(&self, pool: &Pool, y: &[f32], states: &[u32], out: &mut Vec<f32>) {
+    /// Projects rows of y at the given states of the pool: writes the outputs in working units, and
+    /// returns the chart of every row.
+    pub fn project(
+        &self,
+        pool: &Pool,
+        y: &[f32],
+        states: &[u32],
+        out: &mut Vec<f32>,
+    ) -> Vec<usize> {
         let dim = pool.dim();
         let mut chosen = vec![0; states.len()];
         let mut tape = Tape::new();
@@ -116,9 +130,11 @@ impl Atlas {
                 .encoder
                 .forward(&input, rows.len(), &mut tape)
                 .to_vec();
-            latents.chunks_exact_mut(dim).for_each(|latent| {
-                chart.latent.clamp(latent);
-            });
+            latents
+                .chunks_exact_mut(chart.encoder.spec().outputs)
+                .for_each(|latent| {
+                    chart.latent.clamp(latent);
+                });
             let at: Vec<u32> = rows.iter().map(|row| states[*row]).collect();
             let mut decoded = Vec::new();
             self.decode(pool, index, &latents, &at, &mut tape, &mut decoded);
@@ -126,6 +142,7 @@ impl Atlas {
                 out[row * dim..][..dim].copy_from_slice(point);
             }
         }
+        chosen
     }
 
     /// Decodes latent points of one chart into working units.
@@ -141,7 +158,10 @@ impl Atlas {
         let dim = pool.dim();
         let chart = &self.charts[chart];
         let mut input = Vec::new();
-        for (latent, state) in latents.chunks_exact(dim).zip(states) {
+        for (latent, state) in latents
+            .chunks_exact(chart.encoder.spec().outputs)
+            .zip(states)
+        {
             input.extend_from_slice(latent);
             input.extend_from_slice(pool.state_inner(*state));
         }
@@ -164,19 +184,20 @@ impl Atlas {
     /// every chart.
     pub fn measure(&self, pool: &Pool, samples: usize, seed: u64) -> Quality {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut quality = Quality::default();
         let mut cells = Cells::new(pool);
-        for chart in 0..self.charts.len() {
-            quality
-                .inside
-                .push(self.measure_decodes(pool, chart, false, samples, &mut cells, &mut rng));
-            quality
-                .surface
-                .push(self.measure_decodes(pool, chart, true, samples, &mut cells, &mut rng));
+        let mut charts = vec![ChartQuality::default(); self.charts.len()];
+        for (chart, quality) in charts.iter_mut().enumerate() {
+            quality.inside =
+                self.measure_decodes(pool, chart, false, samples, &mut cells, &mut rng);
+            quality.surface =
+                self.measure_decodes(pool, chart, true, samples, &mut cells, &mut rng);
         }
-        self.measure_inputs(pool, samples, &mut quality, &mut rng);
-        quality.coverage = cells.coverage(pool, &mut rng);
-        quality
+        let overall = self.measure_inputs(pool, samples, &mut charts, &mut rng);
+        Quality {
+            charts,
+            overall,
+            coverage: cells.coverage(pool),
+        }
     }
 
     fn measure_decodes(
@@ -193,8 +214,9 @@ impl Atlas {
         let mut feasible = 0;
         for start in (0..samples).step_by(BATCH) {
             let count = BATCH.min(samples - start);
-            let mut latents = vec![0.0; count * dim];
-            for latent in latents.chunks_exact_mut(dim) {
+            let latent_dim = self.charts[chart].encoder.spec().outputs;
+            let mut latents = vec![0.0; count * latent_dim];
+            for latent in latents.chunks_exact_mut(latent_dim) {
                 if surface {
                     sample::surface(&self.charts[chart].latent, latent, rng);
                 } else {
@@ -213,51 +235,103 @@ impl Atlas {
         feasible as f64 / samples as f64
     }
 
+    /// Fills in the figures of the charts that are about inputs, and returns the overall ones.
     fn measure_inputs(
         &self,
         pool: &Pool,
         samples: usize,
-        quality: &mut Quality,
+        charts: &mut [ChartQuality],
         rng: &mut ChaCha8Rng,
-    ) {
+    ) -> ChartQuality {
         let dim = pool.dim();
-        let (mut passed, mut kept, mut moved, mut excess) = (0, 0, 0.0, 0.0);
+        let mut tallies = vec![InputTally::default(); charts.len() + 1];
         let mut out = Vec::new();
         for start in (0..samples).step_by(BATCH) {
             let count = BATCH.min(samples - start);
             let mut y = Vec::new();
             for _ in 0..count {
-                let raw: Vec<f64> = pool
-                    .oracle
-                    .bounds()
-                    .iter()
-                    .map(|(low, high)| low + (high - low) * rng.random::<f64>())
-                    .collect();
+                let draw = |(low, high): &(f64, f64)| low + (high - low) * rng.random::<f64>();
+                let raw: Vec<f64> = pool.oracle.bounds().iter().map(draw).collect();
                 pool.oracle.units().push(&raw, &mut y);
             }
             let states: Vec<u32> = (0..count)
                 .map(|_| rng.random_range(0..pool.states.len() as u32))
                 .collect();
-            self.project(pool, &y, &states, &mut out);
+            let chosen = self.project(pool, &y, &states, &mut out);
             for row in 0..count {
                 let (input, output) = (&y[row * dim..][..dim], &out[row * dim..][..dim]);
-                passed += usize::from(pool.contains(output, states[row]));
-                let distance = f64::from(squared_distance(input, output).sqrt());
-                if pool.contains(input, states[row]) {
-                    kept += 1;
-                    moved += distance;
-                } else if let Some(boundary) = pool.boundaries.get(states[row] as usize) {
-                    let nearest = boundary.nearest(input).map_or(0.0, |index| {
-                        f64::from(squared_distance(input, boundary.point(index)).sqrt())
-                    });
-                    excess += distance - nearest;
-                }
+                let mut tally = InputTally::of(pool, input, output, states[row]);
+                tally.inputs = 1.0;
+                tallies[chosen[row]].add(&tally);
+                tallies[charts.len()].add(&tally);
             }
         }
-        quality.raw = passed as f64 / samples as f64;
-        quality.moved = moved / f64::from(kept.max(1));
-        let outside = samples as f64 - f64::from(kept);
-        quality.excess = (!pool.boundaries.is_empty()).then(|| excess / outside.max(1.0));
+        let bank = !pool.boundaries.is_empty();
+        for (chart, tally) in charts.iter_mut().zip(&tallies) {
+            *chart = ChartQuality {
+                inside: chart.inside,
+                surface: chart.surface,
+                ..tally.quality(bank)
+            };
+        }
+        let least = |of: fn(&ChartQuality) -> f64| charts.iter().map(of).fold(1.0, f64::min);
+        ChartQuality {
+            inside: least(|chart| chart.inside),
+            surface: least(|chart| chart.surface),
+            ..tallies[charts.len()].quality(bank)
+        }
+    }
+}
+
+/// Sums over inputs.
+#[derive(Clone, Copy, Debug, Default)]
+struct InputTally {
+    inputs: f64,
+    passed: f64,
+    feasible: f64,
+    moved: f64,
+    excess: f64,
+}
+
+impl InputTally {
+    fn of(pool: &Pool, input: &[f32], output: &[f32], state: u32) -> Self {
+        let mut tally = Self {
+            passed: f64::from(u8::from(pool.contains(output, state))),
+            ..Self::default()
+        };
+        let distance = f64::from(squared_distance(input, output).sqrt());
+        if pool.contains(input, state) {
+            tally.feasible = 1.0;
+            tally.moved = distance;
+        } else if let Some(boundary) = pool.boundaries.get(state as usize) {
+            let nearest = boundary.nearest(input).map(|index| boundary.point(index));
+            let least = nearest.map_or(0.0, |point| squared_distance(input, point).sqrt());
+            tally.excess = distance - f64::from(least);
+        }
+        tally
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.inputs += other.inputs;
+        self.passed += other.passed;
+        self.feasible += other.feasible;
+        self.moved += other.moved;
+        self.excess += other.excess;
+    }
+
+    fn quality(&self, bank: bool) -> ChartQuality {
+        // A chart that no input reached has nothing to answer for.
+        let raw = if self.inputs > 0.0 {
+            self.passed / self.inputs
+        } else {
+            1.0
+        };
+        ChartQuality {
+            raw,
+            moved: self.moved / self.feasible.max(1.0),
+            excess: bank.then(|| self.excess / (self.inputs - self.feasible).max(1.0)),
+            ..ChartQuality::default()
+        }
     }
 }
 
@@ -306,7 +380,7 @@ impl Cells {
 
     /// The share of cells with a feasible middle that were visited, over cells that feasible rows of
     /// the pool point to.
-    fn coverage(&self, pool: &Pool, _rng: &mut ChaCha8Rng) -> Option<f64> {
+    fn coverage(&self, pool: &Pool) -> Option<f64> {
         if !self.use_grid {
             return None;
         }

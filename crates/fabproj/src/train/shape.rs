@@ -13,7 +13,7 @@ use super::atlas::{Assignment, Atlas, train_gate};
 use super::chart::{ChartConfig, ChartTraining, TrainedChart};
 use super::config::ShapeConfig;
 use super::fit::{LatentKind, hole};
-use super::measure::Quality;
+use super::measure::{ChartQuality, Quality};
 use super::session::{Event, Session};
 use crate::data::pieces::Pieces;
 use crate::data::pool::BANK_DIMENSIONS;
@@ -30,6 +30,11 @@ const REPORT_EVERY: u64 = 50;
 /// Steps between two checkpoints of a chart.
 const SAVE_EVERY: u64 = 1_000;
 
+/// Parts into which a chart that falls short is cut.
+const PARTS: usize = 3;
+/// Charts that a model has at most.
+const MOST_CHARTS: usize = 48;
+
 /// One way to cover the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
@@ -41,15 +46,15 @@ pub struct Candidate {
 
 impl std::fmt::Display for Candidate {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kind = match self.latent {
-            LatentKind::Ball => "ball",
-            LatentKind::Shell => "shell",
-            LatentKind::Box => "box",
-            LatentKind::Simplex => "simplex",
+        let (one, several) = match self.latent {
+            LatentKind::Ball => ("ball", "balls"),
+            LatentKind::Shell => ("shell", "shells"),
+            LatentKind::Box => ("box", "boxes"),
+            LatentKind::Simplex => ("simplex", "simplices"),
         };
         match self.charts {
-            1 => write!(formatter, "{kind}"),
-            count => write!(formatter, "{count}-{kind}s"),
+            1 => write!(formatter, "{one}"),
+            count => write!(formatter, "{count} {several}"),
         }
     }
 }
@@ -91,7 +96,6 @@ pub fn shape(
     let pieces = Pieces::find(&pool, GRAPH_NODES, &mut stream(seed, 1));
     let restorer = (pool.dim() > BANK_DIMENSIONS)
         .then(|| Restorer::new(&pool.feasible, pool.states.len(), pool.dim()));
-    let plan = plan(config, &pool, pieces.count());
     let shaping = Shaping {
         config,
         seed,
@@ -100,27 +104,15 @@ pub fn shape(
         pieces: &pieces,
         restorer,
     };
-    let mut tried: Vec<(Candidate, Quality)> = Vec::new();
-    let mut best: Option<(f64, Atlas, Vec<f32>, Candidate)> = None;
-    for (index, candidate) in plan.iter().enumerate() {
-        let done = index as f64 / plan.len() as f64;
-        let (atlas, margins) =
-            shaping.candidate(*candidate, index, done, 1.0 / plan.len() as f64)?;
-        let quality = atlas.measure(&pool, config.samples, seed ^ 0x6d65_6173);
-        let shortfall = quality.shortfall();
-        session.emit(&Event::Measured {
-            candidate: &candidate.to_string(),
-            figures: &quality.figures(),
-        });
-        tried.push((*candidate, quality));
-        if best.as_ref().is_none_or(|(least, ..)| shortfall < *least) {
-            best = Some((shortfall, atlas, margins, *candidate));
-        }
-        if shortfall <= 1.0 {
+    let mut contest = Contest::default();
+    for (index, latent) in shaping.kinds().into_iter().enumerate() {
+        shaping.refine(latent, index, &mut contest)?;
+        if contest.shortfall() <= 1.0 {
             break;
         }
     }
-    let Some((shortfall, atlas, margins, chosen)) = best else {
+    let accepted = contest.shortfall() <= 1.0;
+    let Some((_, atlas, margins, chosen)) = contest.best else {
         return Err(TrainError::NoCandidate);
     };
     let mut model = atlas.model(pool.oracle.units(), &pool.parameter_units);
@@ -135,10 +127,33 @@ pub fn shape(
         queries: pool.oracle.queries(),
         chosen,
         margins,
-        candidates: tried,
-        accepted: shortfall <= 1.0,
+        candidates: contest.tried,
+        accepted,
     };
     Ok((model, summary))
+}
+
+/// The best of what was trained so far.
+#[derive(Default)]
+struct Contest {
+    tried: Vec<(Candidate, Quality)>,
+    best: Option<(f64, Atlas, Vec<f32>, Candidate)>,
+}
+
+impl Contest {
+    fn shortfall(&self) -> f64 {
+        self.best
+            .as_ref()
+            .map_or(f64::INFINITY, |(shortfall, ..)| *shortfall)
+    }
+
+    fn enter(&mut self, candidate: Candidate, quality: Quality, atlas: &Atlas, margins: &[f32]) {
+        let shortfall = quality.shortfall();
+        self.tried.push((candidate, quality));
+        if shortfall < self.shortfall() {
+            self.best = Some((shortfall, atlas.clone(), margins.to_vec(), candidate));
+        }
+    }
 }
 
 /// Independent random numbers for each use, so that one does not shift another.
@@ -170,46 +185,6 @@ fn sizes(set: &dyn ConstraintSet, config: &ShapeConfig) -> PoolSizes {
     }
 }
 
-/// Candidates from the simplest up.
-fn plan(config: &ShapeConfig, pool: &Pool, pieces: usize) -> Vec<Candidate> {
-    let kinds = match config.latent {
-        Some(kind) => vec![kind],
-        None => kinds_worth_trying(pool, pieces),
-    };
-    let counts = match config.charts {
-        Some(count) => vec![count],
-        None if pool.dim() > BANK_DIMENSIONS => vec![pieces],
-        None => vec![pieces, (2 * pieces).max(3), (3 * pieces).max(6)],
-    };
-    let mut plan = Vec::new();
-    for charts in counts {
-        for latent in &kinds {
-            let several_shells = charts > 1 && *latent == LatentKind::Shell && kinds.len() > 1;
-            if !several_shells {
-                plan.push(Candidate {
-                    latent: *latent,
-                    charts,
-                });
-            }
-        }
-    }
-    plan.truncate(config.candidates);
-    plan
-}
-
-/// A shell first where the centre is in a hole; above three dimensions also a box.
-fn kinds_worth_trying(pool: &Pool, pieces: usize) -> Vec<LatentKind> {
-    let mut kinds = Vec::new();
-    if pieces == 1 && pool.parameter_dim() == 0 && hole(&pool.feasible.y, pool.dim()) > SHELL_HOLE {
-        kinds.push(LatentKind::Shell);
-    }
-    kinds.push(LatentKind::Ball);
-    if pool.dim() > BANK_DIMENSIONS {
-        kinds.push(LatentKind::Box);
-    }
-    kinds
-}
-
 /// What all candidates of one training share.
 struct Shaping<'a> {
     config: &'a ShapeConfig,
@@ -221,55 +196,121 @@ struct Shaping<'a> {
 }
 
 impl Shaping<'_> {
-    /// Trains one candidate, its charts side by side.
-    fn candidate(
+    /// Kinds of latent sets to try: a shell first where the centre is in a hole; above three dimensions
+    /// a box as well.
+    fn kinds(&self) -> Vec<LatentKind> {
+        if let Some(kind) = self.config.latent {
+            return vec![kind];
+        }
+        let pool = self.pool;
+        let one = self.pieces.count() == 1 && self.config.charts.unwrap_or(1) == 1;
+        let fixed = pool.parameter_dim() == 0;
+        let mut kinds = Vec::new();
+        if one && fixed && hole(&pool.feasible.y, pool.dim()) > SHELL_HOLE {
+            kinds.push(LatentKind::Shell);
+        }
+        kinds.push(LatentKind::Ball);
+        if pool.dim() > BANK_DIMENSIONS {
+            kinds.push(LatentKind::Box);
+        }
+        kinds
+    }
+
+    /// Covers the set with one chart per piece (or the number asked for), then cuts the charts that
+    /// fall short and trains their parts, until all are good enough.
+    fn refine(
         &self,
-        candidate: Candidate,
+        latent: LatentKind,
         index: usize,
-        done: f64,
-        share: f64,
-    ) -> Result<(Atlas, Vec<f32>), TrainError> {
-        let first_stream = 1_000 * (index as u64 + 1);
-        self.session.emit(&Event::Stage {
-            name: &format!("training {candidate}"),
-        });
-        let cells = self
-            .pieces
-            .cells(candidate.charts, &mut stream(self.seed, first_stream));
-        let assignment = Assignment::new(self.pool, &cells);
-        let mut gate_rng = stream(self.seed, first_stream + 1);
-        let gate = train_gate(
-            self.pool,
-            &assignment,
-            self.config.gate_width,
-            self.config.gate_steps,
-            &mut gate_rng,
-        )?;
-        let chart_config = self.chart_config(candidate.latent, assignment.rows.len());
-        let trained: Result<Vec<(TrainedChart, f32)>, TrainError> = assignment
-            .rows
+        contest: &mut Contest,
+    ) -> Result<(), TrainError> {
+        let first_stream = 100_000 * (index as u64 + 1);
+        let mut rng = stream(self.seed, first_stream);
+        let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
+        let mut charts: Vec<Option<(TrainedChart, f32)>> = vec![None; cells.count()];
+        for round in 0..self.config.rounds {
+            let candidate = Candidate {
+                latent,
+                charts: cells.count(),
+            };
+            self.session.emit(&Event::Stage {
+                name: &format!("training {candidate}"),
+            });
+            let assignment = Assignment::new(self.pool, &cells);
+            let width = self.config.gate_width;
+            let gate = train_gate(
+                self.pool,
+                &assignment,
+                width,
+                self.config.gate_steps,
+                &mut rng,
+            )?;
+            let unit = format!("{index}-round-{round}");
+            let round_stream = first_stream + 1_000 * (round as u64 + 1);
+            self.train_missing(latent, &mut charts, &assignment, &unit, round_stream)?;
+            let (trained, margins): (Vec<_>, Vec<_>) = charts.iter().flatten().cloned().unzip();
+            let atlas = Atlas {
+                gate,
+                charts: trained,
+            };
+            let quality = atlas.measure(self.pool, self.config.samples, self.seed ^ 0x6d65_6173);
+            let (candidate_name, figures) = (candidate.to_string(), quality.figures());
+            self.session.emit(&Event::Measured {
+                candidate: &candidate_name,
+                figures: &figures,
+            });
+            let cut = to_cut(&quality);
+            contest.enter(candidate, quality, &atlas, &margins);
+            let fixed = self.config.charts.is_some() || latent == LatentKind::Shell;
+            let many =
+                cells.count() + (PARTS - 1) * cut.iter().filter(|cut| **cut).count() > MOST_CHARTS;
+            if contest.shortfall() <= 1.0 || fixed || many || self.pool.dim() > BANK_DIMENSIONS {
+                break;
+            }
+            let (finer, origin) = cells.split(&cut, PARTS, &mut rng);
+            if finer.count() == cells.count() {
+                break;
+            }
+            charts = origin
+                .iter()
+                .map(|old| old.and_then(|old| charts[old].clone()))
+                .collect();
+            cells = finer;
+        }
+        Ok(())
+    }
+
+    /// Trains the charts that are not there yet, side by side.
+    fn train_missing(
+        &self,
+        latent: LatentKind,
+        charts: &mut [Option<(TrainedChart, f32)>],
+        assignment: &Assignment,
+        unit: &str,
+        first_stream: u64,
+    ) -> Result<(), TrainError> {
+        let missing = charts.iter().filter(|chart| chart.is_none()).count();
+        let chart_config = self.chart_config(latent, missing);
+        let trained: Result<Vec<_>, TrainError> = charts
             .par_iter()
             .enumerate()
-            .map(|(chart, rows)| {
-                let rng = stream(self.seed, first_stream + 2 + chart as u64);
-                let mut training = ChartTraining::new(
-                    chart_config.clone(),
-                    self.pool,
-                    rows.clone(),
-                    self.restorer.as_ref(),
-                    rng,
-                )?;
-                self.run(
-                    &mut training,
-                    &format!("{candidate}-{index}-chart-{chart}"),
-                    done,
-                    share,
-                )?;
+            .map(|(chart, existing)| {
+                if let Some(existing) = existing {
+                    return Ok(existing.clone());
+                }
+                let rng = stream(self.seed, first_stream + chart as u64);
+                let rows = assignment.rows[chart].clone();
+                let restorer = self.restorer.as_ref();
+                let mut training =
+                    ChartTraining::new(chart_config.clone(), self.pool, rows, restorer, rng)?;
+                self.run(&mut training, &format!("{unit}-chart-{chart}"))?;
                 Ok((training.chart(), training.margin()))
             })
             .collect();
-        let (charts, margins) = trained?.into_iter().unzip();
-        Ok((Atlas { gate, charts }, margins))
+        for (slot, chart) in charts.iter_mut().zip(trained?) {
+            *slot = Some(chart);
+        }
+        Ok(())
     }
 
     fn chart_config(&self, latent: LatentKind, charts: usize) -> ChartConfig {
@@ -293,16 +334,9 @@ impl Shaping<'_> {
     }
 
     /// Runs a chart to its end, from its checkpoint if there is one.
-    fn run(
-        &self,
-        training: &mut ChartTraining,
-        unit: &str,
-        done: f64,
-        share: f64,
-    ) -> Result<(), TrainError> {
-        if let Some(state) = self.session.load(unit)
-            && !training.restore(&state)
-        {
+    fn run(&self, training: &mut ChartTraining, unit: &str) -> Result<(), TrainError> {
+        let saved = self.session.load(unit);
+        if saved.is_some_and(|state| !training.restore(&state)) {
             return Err(TrainError::Checkpoint {
                 unit: unit.to_owned(),
             });
@@ -316,7 +350,7 @@ impl Shaping<'_> {
                     unit,
                     step,
                     steps,
-                    done: done + share * step as f64 / steps as f64,
+                    done: step as f64 / steps as f64,
                     losses: &report.losses(),
                 });
                 if self.session.stopped() {
@@ -330,4 +364,15 @@ impl Shaping<'_> {
         }
         Ok(())
     }
+}
+
+/// The charts that fall short by themselves; if none does, the worst of them.
+fn to_cut(quality: &Quality) -> Vec<bool> {
+    let shortfalls: Vec<f64> = quality.charts.iter().map(ChartQuality::shortfall).collect();
+    let worst = shortfalls.iter().copied().fold(0.0, f64::max);
+    let bar = worst.min(1.0);
+    shortfalls
+        .iter()
+        .map(|shortfall| *shortfall >= bar)
+        .collect()
 }
