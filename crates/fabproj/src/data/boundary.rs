@@ -33,7 +33,8 @@ pub struct Boundary {
 }
 
 impl Boundary {
-    /// Finds boundary points and indexes them; see [`find`] for the arguments.
+    /// Finds up to `count` boundary points of C(x) between the given feasible and infeasible rows, and
+    /// indexes them.
     pub fn find(
         oracle: &Oracle,
         x: &[f64],
