@@ -147,6 +147,8 @@ impl Boundary {
 
 /// Nearest boundary points that are asked about the clearance of one point.
 const CLEARANCE_NEIGHBOURS: usize = 6;
+/// Half the largest curvature (working units) up to which a neighbour's plane may understate clearance.
+const BEND: f32 = 0.75;
 /// A point shifted inward by the margin is kept when this share of the margin is really clear.
 const CLEARANCE_SHARE: f32 = 0.9;
 
@@ -170,8 +172,9 @@ impl Boundary {
             let height: f32 = (0..self.dim).map(|j| (y[j] - point[j]) * normal[j]).sum();
             // Beyond the far side of a sliver the nearest boundary point looks the other way.
             let sign = if height < -0.5 * distance { -1.0 } else { 1.0 };
+            // Where the boundary bends away from a neighbour's plane, the plane is nearer than it is.
             clearance = clearance.min(if distance <= reach {
-                height
+                height + BEND * square
             } else {
                 sign * distance
             });

@@ -49,7 +49,7 @@ pub struct ShapeConfig {
     pub feasible: usize,
     /// Infeasible rows of the pool. Default 20000 (twice that for input-dependent sets).
     pub infeasible: usize,
-    /// Boundary points; for input-dependent sets at every 12th of them a state. Default 12000.
+    /// Boundary points; for input-dependent sets a 60th of them at each state. Default 12000.
     pub boundary: usize,
     /// Uniform draws before rejection sampling gives up. Default 4000000.
     pub draws: usize,

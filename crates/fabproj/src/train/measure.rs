@@ -42,15 +42,45 @@ pub struct ChartQuality {
     pub excess: Option<f64>,
 }
 
+/// What is allowed of each defect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goals {
+    /// Share of infeasible decodes.
+    pub decodes: f64,
+    /// Share of infeasible outputs.
+    pub raw: f64,
+    /// Share of feasible cells that no decode reaches.
+    pub uncovered: f64,
+    /// Mean distance by which feasible inputs are moved, working units.
+    pub moved: f64,
+    /// Mean distance beyond the nearest point, working units.
+    pub excess: f64,
+}
+
+impl Goals {
+    /// Goals for sets in `dim` dimensions: lengths grow with the diagonal of the unit cube, and more
+    /// above the plane, where networks of the same size have more to do.
+    pub fn of_dimension(dim: usize) -> Self {
+        let stretch = (dim as f64 / 2.0).sqrt().max(1.0) * if dim > 2 { 2.0 } else { 1.0 };
+        Self {
+            decodes: 0.004,
+            raw: 0.002,
+            uncovered: 0.012,
+            moved: 0.02 * stretch,
+            excess: 0.035 * stretch,
+        }
+    }
+}
+
 impl ChartQuality {
     /// How far from the goals: the largest ratio of a defect to what is allowed of it. At most one is
     /// good enough.
-    pub fn shortfall(&self) -> f64 {
+    pub fn shortfall(&self, goals: &Goals) -> f64 {
         let defects = [
-            (1.0 - self.inside.min(self.surface)) / 0.004,
-            (1.0 - self.raw) / 0.002,
-            self.moved / 0.02,
-            self.excess.unwrap_or(0.0) / 0.035,
+            (1.0 - self.inside.min(self.surface)) / goals.decodes,
+            (1.0 - self.raw) / goals.raw,
+            self.moved / goals.moved,
+            self.excess.unwrap_or(0.0) / goals.excess,
         ];
         defects.into_iter().fold(0.0, f64::max)
     }
@@ -59,9 +89,9 @@ impl ChartQuality {
 impl Quality {
     /// How far from the goals. Coverage and distances count as much as feasibility, so that a decoder
     /// which collapses to a few safe points is not rewarded.
-    pub fn shortfall(&self) -> f64 {
-        let coverage = (1.0 - self.coverage.unwrap_or(1.0)) / 0.012;
-        self.overall.shortfall().max(coverage)
+    pub fn shortfall(&self, goals: &Goals) -> f64 {
+        let coverage = (1.0 - self.coverage.unwrap_or(1.0)) / goals.uncovered;
+        self.overall.shortfall(goals).max(coverage)
     }
 
     /// Figures by name, for observers.

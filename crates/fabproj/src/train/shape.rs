@@ -13,7 +13,7 @@ use super::atlas::{Assignment, Atlas, train_gate};
 use super::chart::{ChartConfig, ChartTraining, TrainedChart};
 use super::config::ShapeConfig;
 use super::fit::{LatentKind, hole};
-use super::measure::{ChartQuality, Quality};
+use super::measure::{ChartQuality, Goals, Quality};
 use super::session::{Event, Session};
 use crate::data::pieces::Pieces;
 use crate::data::pool::BANK_DIMENSIONS;
@@ -147,8 +147,15 @@ impl Contest {
             .map_or(f64::INFINITY, |(shortfall, ..)| *shortfall)
     }
 
-    fn enter(&mut self, candidate: Candidate, quality: Quality, atlas: &Atlas, margins: &[f32]) {
-        let shortfall = quality.shortfall();
+    fn enter(
+        &mut self,
+        candidate: Candidate,
+        quality: Quality,
+        goals: &Goals,
+        atlas: &Atlas,
+        margins: &[f32],
+    ) {
+        let shortfall = quality.shortfall(goals);
         self.tried.push((candidate, quality));
         if shortfall < self.shortfall() {
             self.best = Some((shortfall, atlas.clone(), margins.to_vec(), candidate));
@@ -176,10 +183,11 @@ fn sizes(set: &dyn ConstraintSet, config: &ShapeConfig) -> PoolSizes {
         states: config.states,
         feasible: factor * config.feasible,
         infeasible: factor * infeasible,
-        boundary: if conditional {
-            config.states * config.boundary / 100
-        } else {
-            config.boundary
+        // A surface needs more points than a curve to be as dense.
+        boundary: match (conditional, set.dim()) {
+            (true, _) => config.states * config.boundary / 60,
+            (false, 3) => 3 * config.boundary,
+            (false, _) => config.boundary,
         },
         draws: config.draws,
     }
@@ -226,6 +234,7 @@ impl Shaping<'_> {
     ) -> Result<(), TrainError> {
         let first_stream = 100_000 * (index as u64 + 1);
         let mut rng = stream(self.seed, first_stream);
+        let goals = Goals::of_dimension(self.pool.dim());
         let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
         let mut charts: Vec<Option<(TrainedChart, f32)>> = vec![None; cells.count()];
         for round in 0..self.config.rounds {
@@ -259,9 +268,13 @@ impl Shaping<'_> {
                 candidate: &candidate_name,
                 figures: &figures,
             });
-            let cut = to_cut(&quality);
-            contest.enter(candidate, quality, &atlas, &margins);
-            let fixed = self.config.charts.is_some() || latent == LatentKind::Shell;
+            let cut = to_cut(&quality, &goals);
+            contest.enter(candidate, quality, &goals, &atlas, &margins);
+            // Pieces of an input-dependent set that were cut in (y, x) are empty at some x: their
+            // decodes there could not be feasible.
+            let fixed = self.config.charts.is_some()
+                || latent == LatentKind::Shell
+                || self.pool.parameter_dim() > 0;
             let many =
                 cells.count() + (PARTS - 1) * cut.iter().filter(|cut| **cut).count() > MOST_CHARTS;
             if contest.shortfall() <= 1.0 || fixed || many || self.pool.dim() > BANK_DIMENSIONS {
@@ -367,8 +380,12 @@ impl Shaping<'_> {
 }
 
 /// The charts that fall short by themselves; if none does, the worst of them.
-fn to_cut(quality: &Quality) -> Vec<bool> {
-    let shortfalls: Vec<f64> = quality.charts.iter().map(ChartQuality::shortfall).collect();
+fn to_cut(quality: &Quality, goals: &Goals) -> Vec<bool> {
+    let shortfalls: Vec<f64> = quality
+        .charts
+        .iter()
+        .map(|chart: &ChartQuality| chart.shortfall(goals))
+        .collect();
     let worst = shortfalls.iter().copied().fold(0.0, f64::max);
     let bar = worst.min(1.0);
     shortfalls
