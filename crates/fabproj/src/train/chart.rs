@@ -264,7 +264,12 @@ impl<'a> ChartTraining<'a> {
 
     /// Whether all steps are done.
     pub fn finished(&self) -> bool {
-        self.step >= self.config.phase_one + self.config.phase_two
+        self.step >= self.steps()
+    }
+
+    /// Steps of both phases.
+    pub fn steps(&self) -> u64 {
+        self.config.phase_one + self.config.phase_two
     }
 
     /// Steps done so far.
@@ -430,7 +435,7 @@ impl<'a> ChartTraining<'a> {
     fn update(&mut self, encoded: usize, decoded: usize) {
         let dim = self.latent_dim;
         let width = dim + self.pool.parameter_dim();
-        let total = self.config.phase_one + self.config.phase_two;
+        let total = self.steps();
         let rate = Cosine {
             peak: self.config.learning_rate,
             end_fraction: 0.01,

@@ -254,9 +254,7 @@ impl Shaping<'_> {
                 self.config.gate_steps,
                 &mut rng,
             )?;
-            let unit = format!("{index}-round-{round}");
-            let round_stream = first_stream + 1_000 * (round as u64 + 1);
-            self.train_missing(latent, &mut charts, &assignment, &unit, round_stream)?;
+            self.train_missing(latent, &mut charts, &assignment, (index, round))?;
             let (trained, margins): (Vec<_>, Vec<_>) = charts.iter().flatten().cloned().unzip();
             let atlas = Atlas {
                 gate,
@@ -299,11 +297,22 @@ impl Shaping<'_> {
         latent: LatentKind,
         charts: &mut [Option<(TrainedChart, f32)>],
         assignment: &Assignment,
-        unit: &str,
-        first_stream: u64,
+        (index, round): (usize, usize),
     ) -> Result<(), TrainError> {
+        let first_stream = 100_000 * (index as u64 + 1) + 1_000 * (round as u64 + 1);
+        let (unit, round) = (format!("{index}-round-{round}"), round as f64);
         let missing = charts.iter().filter(|chart| chart.is_none()).count();
         let chart_config = self.chart_config(latent, missing);
+        let rounds = self.config.rounds as f64;
+        let assignment_order: Vec<usize> = charts
+            .iter()
+            .scan(0, |next, chart| {
+                Some(std::mem::replace(
+                    next,
+                    *next + usize::from(chart.is_none()),
+                ))
+            })
+            .collect();
         let trained: Result<Vec<_>, TrainError> = charts
             .par_iter()
             .enumerate()
@@ -316,7 +325,12 @@ impl Shaping<'_> {
                 let restorer = self.restorer.as_ref();
                 let mut training =
                     ChartTraining::new(chart_config.clone(), self.pool, rows, restorer, rng)?;
-                self.run(&mut training, &format!("{unit}-chart-{chart}"))?;
+                let before = assignment_order[chart] as f64;
+                let done = (
+                    (round + before / missing as f64) / rounds,
+                    1.0 / (missing as f64 * rounds),
+                );
+                self.run(&mut training, &format!("{unit}-chart-{chart}"), done)?;
                 Ok((training.chart(), training.margin()))
             })
             .collect();
@@ -327,13 +341,16 @@ impl Shaping<'_> {
     }
 
     fn chart_config(&self, latent: LatentKind, charts: usize) -> ChartConfig {
+        // One network that serves every x has more to learn, and seams that move.
+        let conditional = self.pool.parameter_dim() > 0;
+        let (effort, hinge) = if conditional { (1.6, 2.0) } else { (1.0, 1.0) };
         ChartConfig {
             width: self.config.width,
             depth: self.config.depth,
             latent,
             smooth: self.config.smooth,
             phase_one: self.config.phase_one,
-            phase_two: self.config.phase_two,
+            phase_two: (self.config.phase_two as f64 * effort) as u64,
             // More charts see fewer rows each, so that a candidate costs about the same.
             rows: (2 * self.config.rows / (1 + charts))
                 .max(self.config.rows / 4)
@@ -342,19 +359,25 @@ impl Shaping<'_> {
             margin: self.config.margin,
             margin_range: (self.config.margin_low, self.config.margin_high),
             failure_goal: self.config.failure_goal,
-            hinge: self.config.hinge,
+            hinge: self.config.hinge * hinge,
         }
     }
 
-    /// Runs a chart to its end, from its checkpoint if there is one.
-    fn run(&self, training: &mut ChartTraining, unit: &str) -> Result<(), TrainError> {
+    /// Runs a chart to its end, from its checkpoint if there is one. `done` is the share of the whole
+    /// training before this chart, and the chart's own share.
+    fn run(
+        &self,
+        training: &mut ChartTraining,
+        unit: &str,
+        done: (f64, f64),
+    ) -> Result<(), TrainError> {
         let saved = self.session.load(unit);
         if saved.is_some_and(|state| !training.restore(&state)) {
             return Err(TrainError::Checkpoint {
                 unit: unit.to_owned(),
             });
         }
-        let steps = self.config.phase_one + self.config.phase_two;
+        let steps = training.steps();
         while !training.finished() {
             let report = training.step();
             let step = training.step_count();
@@ -363,7 +386,7 @@ impl Shaping<'_> {
                     unit,
                     step,
                     steps,
-                    done: step as f64 / steps as f64,
+                    done: done.0 + done.1 * step as f64 / steps as f64,
                     losses: &report.losses(),
                 });
                 if self.session.stopped() {
