@@ -15,9 +15,10 @@ const BISECTIONS: usize = 22;
 const PROBES: [f32; 3] = [0.01, 0.0025, 0.0006];
 /// Bisection steps of one probe: resolves six probe distances to 1 % of one.
 const PROBE_BISECTIONS: usize = 9;
-/// Up to this many spacings from the nearest boundary point, its tangent plane is trusted more than
-/// the distance to the point itself.
-const PLANE_REACH: f32 = 3.0;
+/// Up to this many median spacings from the nearest boundary point, its tangent plane is trusted more
+/// than the distance to the point itself: in the plane and in space. All but one in a thousand gaps
+/// between random points are shorter; on curves their lengths vary more than on surfaces.
+const PLANE_REACH: [f32; 2] = [10.0, 3.0];
 
 /// Boundary points of C(x) for one x, each with its inward unit normal, in working units.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Boundary {
     tree: Tree,
     /// Median distance from a boundary point to the next one.
     spacing: f32,
+    /// Up to this distance a boundary point's tangent plane stands for the boundary.
+    plane_reach: f32,
 }
 
 impl Boundary {
@@ -64,6 +67,7 @@ impl Boundary {
             depths,
             tree,
             spacing,
+            plane_reach: spacing * PLANE_REACH[usize::from(dim > 2)],
         }
     }
 
@@ -97,12 +101,12 @@ impl Boundary {
     /// Whether a feasible y is at least `margin` from the boundary.
     pub fn clear_by(&self, y: &[f32], margin: f32) -> bool {
         // A boundary point farther than this cannot bring the boundary itself within the margin.
-        let reach = margin.max(PLANE_REACH * self.spacing);
+        let reach = margin.max(self.plane_reach);
         let Some((index, square)) = self.tree.nearest_within(y, reach) else {
             return true;
         };
         let distance = square.sqrt();
-        if distance > PLANE_REACH * self.spacing {
+        if distance > self.plane_reach {
             return distance >= margin;
         }
         let point = self.point(index);
@@ -129,14 +133,10 @@ impl Boundary {
         let sign = if inside { 1.0 } else { -1.0 };
         let distance = square.sqrt();
         let height: f32 = (0..self.dim).map(|j| (y[j] - point[j]) * normal[j]).sum();
-        let near = distance <= PLANE_REACH * self.spacing;
-        if near && (height * sign >= 0.0 || distance <= f32::EPSILON) {
+        if distance <= self.plane_reach.max(f32::EPSILON) {
+            // The tangent plane; on its wrong side only by its own error, which is as good as on it.
             gradient.copy_from_slice(normal);
-            return height;
-        }
-        if distance <= f32::EPSILON {
-            gradient.copy_from_slice(normal);
-            return 0.0;
+            return if height * sign > 0.0 { height } else { 0.0 };
         }
         for j in 0..self.dim {
             gradient[j] = sign * (y[j] - point[j]) / distance;
@@ -157,7 +157,7 @@ impl Boundary {
     pub fn clearance(&self, y: &[f32]) -> f32 {
         let mut found = [(0.0, 0); CLEARANCE_NEIGHBOURS];
         self.tree.nearest_several(y, &mut found);
-        let reach = PLANE_REACH * self.spacing;
+        let reach = self.plane_reach;
         let mut clearance = f32::INFINITY;
         for (square, index) in found {
             if index == u32::MAX {
@@ -480,5 +480,81 @@ pub fn normalise(vector: &mut [f32]) {
         vector.iter_mut().for_each(|v| *v /= norm);
     } else if let Some(first) = vector.first_mut() {
         *first = 1.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::data::{Pool, PoolSizes};
+    use crate::set::built_in;
+
+    const SIZES: PoolSizes = PoolSizes {
+        states: 1,
+        feasible: 2_000,
+        infeasible: 2_000,
+        boundary: 3_000,
+        draws: 1 << 20,
+    };
+
+    /// Signed distance and its gradient for radius 1 to 2, in raw units.
+    fn annulus(y: &[f64]) -> (f64, [f64; 2]) {
+        let radius = y[0].hypot(y[1]);
+        let sign = if radius < 1.5 { 1.0 } else { -1.0 };
+        let distance = (radius - 1.0).min(2.0 - radius);
+        (distance, [sign * y[0] / radius, sign * y[1] / radius])
+    }
+
+    #[test]
+    fn signed_distances_are_those_of_the_annulus() {
+        let set = built_in("concentric-circles").unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let pool = Pool::draw(set.as_ref(), &SIZES, &mut rng).unwrap();
+        let units = pool.oracle.units();
+        let (mut raw, mut gradient) = ([0.0; 2], [0.0; 2]);
+        for _ in 0..500 {
+            let y: Vec<f32> = (0..2).map(|_| rng.random_range(-2.5f32..2.5)).collect();
+            units.raw(&y, &mut raw);
+            let (distance, direction) = annulus(&raw);
+            let middle = (raw[0].hypot(raw[1]) - 1.5).abs() < 0.02 || raw[0].hypot(raw[1]) < 0.05;
+            let inside = pool.contains(&y, 0);
+            let found = f64::from(pool.boundaries[0].signed_distance(&y, inside, &mut gradient));
+            assert!(
+                (found * units.scale[0] - distance).abs() < 0.01,
+                "{raw:?}: {found} {distance}"
+            );
+            let cosine =
+                f64::from(gradient[0]) * direction[0] + f64::from(gradient[1]) * direction[1];
+            // Closer to the boundary than its points are to each other, directions are rougher.
+            let least = if distance.abs() < 0.03 { 0.7 } else { 0.97 };
+            assert!(middle || cosine > least, "{raw:?}: cosine {cosine}");
+        }
+    }
+
+    #[test]
+    fn erosion_leaves_what_is_clear_of_the_boundary_even_in_a_cusp() {
+        let set = built_in("blob-with-bite").unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let pool = Pool::draw(set.as_ref(), &SIZES, &mut rng).unwrap();
+        let scale = pool.oracle.units().scale[0];
+        for margin in [0.006f32, 0.02] {
+            let eroded = pool.boundaries[0].eroded(margin);
+            assert!(
+                eroded.len() > SIZES.boundary * 8 / 10,
+                "{} points left",
+                eroded.len()
+            );
+            let mut raw = [0.0; 2];
+            for index in 0..eroded.len() {
+                pool.oracle.units().raw(eroded.point(index), &mut raw);
+                let clear = (2.0 - raw[0].hypot(raw[1])).min((raw[0] - 1.0).hypot(raw[1]) - 1.0);
+                assert!(
+                    clear > 0.7 * f64::from(margin) * scale,
+                    "{raw:?} is {clear} inside"
+                );
+            }
+        }
     }
 }

@@ -389,3 +389,69 @@ impl Ord for Visit {
             .then(other.node.cmp(&self.node))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::data::PoolSizes;
+    use crate::set::{FnSet, built_in};
+
+    fn pieces_of(set: &dyn crate::set::ConstraintSet) -> (usize, usize) {
+        let sizes = PoolSizes {
+            states: 60,
+            feasible: 3_000,
+            infeasible: 500,
+            boundary: 300,
+            draws: 1 << 20,
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let pool = Pool::draw(set, &sizes, &mut rng).unwrap();
+        let pieces = Pieces::find(&pool, 2_000, &mut rng);
+        let cells = pieces.cells(pieces.count() + 2, &mut rng);
+        let mut seen = vec![0usize; cells.count()];
+        for (row, state) in pool
+            .feasible
+            .y
+            .chunks_exact(pool.dim())
+            .zip(&pool.feasible.state)
+        {
+            seen[cells.label(&pool, row, *state)] += 1;
+        }
+        assert!(seen.iter().all(|rows| *rows > 20), "cells of {seen:?} rows");
+        let (finer, origin) = cells.split(&vec![true; cells.count()], 2, &mut rng);
+        assert_eq!(finer.count(), origin.len());
+        assert!(finer.count() > cells.count());
+        (pieces.count(), cells.count())
+    }
+
+    #[test]
+    fn pieces_are_counted() {
+        for (name, count) in [
+            ("concentric-circles", 1),
+            ("two-moons-disjoint", 2),
+            ("moving-obstacle", 1),
+        ] {
+            assert_eq!(
+                pieces_of(built_in(name).unwrap().as_ref()).0,
+                count,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_interval_is_one_piece_and_six_islands_are_six() {
+        let interval = FnSet::builder("interval", vec![(-2.0, 2.0)], |y: &[f64], _: &[f64]| {
+            y[0].abs() <= 1.0
+        });
+        assert_eq!(pieces_of(&interval.build().unwrap()), (1, 3));
+        let islands = |y: &[f64], _: &[f64]| {
+            let near = |v: f64| (v - v.round()).abs() <= 0.3;
+            (0.5..=3.5).contains(&y[0]) && (0.5..=2.5).contains(&y[1]) && near(y[0]) && near(y[1])
+        };
+        let islands = FnSet::builder("islands", vec![(0.0, 4.0), (0.0, 3.0)], islands);
+        assert_eq!(pieces_of(&islands.build().unwrap()), (6, 8));
+    }
+}
