@@ -3,6 +3,9 @@
 //! Reconstruction goes through the clamp, infeasible rows are drawn to their nearest feasible point,
 //! and every decode that is not feasible by a margin is pulled to the boundary and through it.
 
+mod checkpoint;
+mod margin;
+
 use fabproj_core::LatentSet;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +20,7 @@ use crate::sample;
 
 use super::fit::{Fit, LatentKind};
 use super::penalty::Penalty;
-use super::state::{RandomState, State};
+use margin::Wanted;
 
 /// How one chart is shaped. All lengths are in working units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,15 +66,6 @@ pub struct ChartRows {
 const EDGE_SHARE: f32 = 0.35;
 /// Restorations per step above three dimensions.
 const RESTORATIONS: usize = 64;
-/// Share of phase 2 after which the margin follows the failures, and how often it does.
-const FOLLOW_FROM: f32 = 0.4;
-const FOLLOW_EVERY: u64 = 250;
-/// Rows of each kind on which failures are measured then.
-const FOLLOW_ROWS: usize = 1024;
-/// A miss by at most this distance is one that a larger margin can mend.
-const NARROW_MISS: f32 = 0.01;
-/// The margin does not grow beyond what leaves this share of the boundary.
-const SURVIVAL: f32 = 0.85;
 const EMA_DECAY: f32 = 0.998;
 const CLIP: f32 = 2.0;
 
@@ -123,23 +117,6 @@ pub struct ChartTraining<'a> {
     step: u64,
     rng: ChaCha8Rng,
     scratch: Scratch,
-}
-
-/// The part of a checkpoint that is not tensors.
-#[derive(Serialize, Deserialize)]
-struct Progress {
-    config: ChartConfig,
-    step: u64,
-    margin: f32,
-    random: RandomState,
-}
-
-/// Targets of a chart's rows: the nearest point that is feasible by the margin.
-#[derive(Default)]
-struct Wanted {
-    feasible: Vec<f32>,
-    edge: Vec<f32>,
-    infeasible: Vec<f32>,
 }
 
 #[derive(Default)]
@@ -212,54 +189,6 @@ impl<'a> ChartTraining<'a> {
         };
         training.erode();
         Ok(training)
-    }
-
-    /// Cuts the margin away from the set, and aims every row at what is left.
-    fn erode(&mut self) {
-        let (pool, dim) = (self.pool, self.pool.dim());
-        self.eroded = pool
-            .boundaries
-            .iter()
-            .map(|boundary| boundary.eroded(self.margin))
-            .collect();
-        let target = |y: &[f32], state: u32, otherwise: &[f32]| -> Vec<f32> {
-            let eroded = self.eroded.get(state as usize);
-            let nearest =
-                eroded.and_then(|eroded| eroded.nearest(y).map(|index| eroded.point(index)));
-            nearest.unwrap_or(otherwise).to_vec()
-        };
-        let clear = |y: &[f32], state: u32| {
-            pool.boundaries
-                .get(state as usize)
-                .is_none_or(|boundary| boundary.clearance(y) >= self.margin)
-        };
-        let row = |rows: &'a [f32], index: u32| &rows[index as usize * dim..][..dim];
-        let mut wanted = Wanted::default();
-        for index in &self.rows.feasible {
-            let (y, state) = (
-                row(&pool.feasible.y, *index),
-                pool.feasible.state[*index as usize],
-            );
-            wanted.feasible.extend(if clear(y, state) {
-                y.to_vec()
-            } else {
-                target(y, state, y)
-            });
-        }
-        for index in &self.rows.edge {
-            let (y, state) = (row(&pool.edge.y, *index), pool.edge.state[*index as usize]);
-            wanted.edge.extend(target(y, state, y));
-        }
-        for index in &self.rows.infeasible {
-            let (y, state) = (
-                row(&pool.infeasible.y, *index),
-                pool.infeasible.state[*index as usize],
-            );
-            wanted
-                .infeasible
-                .extend(target(y, state, row(&pool.targets, *index)));
-        }
-        self.wanted = wanted;
     }
 
     /// Whether all steps are done.
@@ -478,132 +407,6 @@ impl<'a> ChartTraining<'a> {
         }
     }
 
-    /// Lets the margin follow the failures of the averaged weights.
-    fn follow_failures(&mut self) {
-        let progress = (self.step - self.config.phase_one) as f32 / self.config.phase_two as f32;
-        if progress < FOLLOW_FROM || !self.step.is_multiple_of(FOLLOW_EVERY) {
-            return;
-        }
-        let failures = self.measure_failures();
-        let (low, high) = self.config.margin_range;
-        let before = self.margin;
-        if failures > self.config.failure_goal {
-            self.margin = (self.margin * 1.3).min(high);
-        } else if failures < 0.1 * self.config.failure_goal {
-            self.margin = (self.margin / 1.2).max(low);
-        }
-        if self.margin != before {
-            self.erode();
-            if self.survival() < SURVIVAL && self.margin > before {
-                self.margin = before;
-                self.erode();
-            }
-        }
-    }
-
-    /// The largest share of infeasible outputs of the averaged weights over four kinds of points:
-    /// latent samples inside and on the surface, feasible and infeasible rows.
-    fn measure_failures(&mut self) -> f32 {
-        let chart = self.chart();
-        let dim = self.pool.dim();
-        let saved = self.config.rows;
-        self.config.rows = FOLLOW_ROWS;
-        let (feasible, infeasible) = self.draw_rows(true);
-        let encoded = feasible + infeasible;
-        let samples = 2 * FOLLOW_ROWS;
-        encode(&chart.encoder, &self.latent, self.pool, &mut self.scratch);
-        self.draw_latents(samples);
-        self.config.rows = saved;
-        let decodes = chart.decoder.forward(
-            &self.scratch.decoder_input,
-            encoded + samples,
-            &mut self.scratch.tapes[1],
-        );
-        let mut failures = [0u32; 4];
-        let mut point = vec![0.0; dim];
-        for (row, decode) in decodes.chunks_exact(dim).enumerate() {
-            for j in 0..dim {
-                point[j] = decode[j] * self.scale + self.centre[j];
-            }
-            let kind = if row < feasible {
-                0
-            } else if row < encoded {
-                1
-            } else {
-                2 + row % 2
-            };
-            failures[kind] += u32::from(narrowly_infeasible(
-                self.pool,
-                &point,
-                self.scratch.states[row],
-            ));
-        }
-        failures.iter().copied().max().unwrap_or(0) as f32 / FOLLOW_ROWS as f32
-    }
-
-    /// The share of boundary points that erosion by the margin leaves.
-    fn survival(&self) -> f32 {
-        let count =
-            |boundaries: &[Boundary]| boundaries.iter().map(Boundary::len).sum::<usize>() as f32;
-        count(&self.eroded) / count(&self.pool.boundaries).max(1.0)
-    }
-
-    /// Everything that a later process needs to go on with the same bits.
-    pub fn state(&self) -> Vec<u8> {
-        let progress = Progress {
-            config: self.config.clone(),
-            step: self.step,
-            margin: self.margin,
-            random: RandomState::of(&self.rng),
-        };
-        let mut state = State::new(&progress);
-        let [encoder_adam, decoder_adam] = &self.optimiser;
-        let [encoder_ema, decoder_ema] = &self.average;
-        state.put_network("encoder", &self.encoder, encoder_adam, Some(encoder_ema));
-        state.put_network("decoder", &self.decoder, decoder_adam, Some(decoder_ema));
-        state.to_bytes()
-    }
-
-    /// Goes on from a saved state; false, and nothing usable, when it is not one of this training.
-    pub fn restore(&mut self, bytes: &[u8]) -> bool {
-        let Some(state) = State::from_bytes(bytes) else {
-            return false;
-        };
-        let Some(progress) = state.value::<Progress>() else {
-            return false;
-        };
-        let Some(rng) = progress.random.restore() else {
-            return false;
-        };
-        let [encoder_adam, decoder_adam] = &mut self.optimiser;
-        let [encoder_ema, decoder_ema] = &mut self.average;
-        let fits = progress.config == self.config
-            && state.get_network(
-                "encoder",
-                &mut self.encoder,
-                encoder_adam,
-                Some(encoder_ema),
-            )
-            && state.get_network(
-                "decoder",
-                &mut self.decoder,
-                decoder_adam,
-                Some(decoder_ema),
-            );
-        if !fits {
-            return false;
-        }
-        for (adam, ema) in self.optimiser.iter_mut().zip(&mut self.average) {
-            adam.step = progress.step;
-            ema.step = progress.step;
-        }
-        self.step = progress.step;
-        self.rng = rng;
-        self.margin = progress.margin;
-        self.erode();
-        true
-    }
-
     /// The chart as it is now, with averaged weights.
     pub fn chart(&self) -> TrainedChart {
         let averaged = |network: &Mlp, average: &Ema| {
@@ -673,16 +476,6 @@ fn encode(encoder: &Mlp, latent_set: &LatentSet, pool: &Pool, scratch: &mut Scra
             .decoder_input
             .extend_from_slice(pool.state_inner(scratch.states[row]));
     }
-}
-
-/// Whether a point misses the set by so little that a margin can help: what lies deeper outside, in a
-/// seam that the networks cannot tear, only grows with the margin.
-fn narrowly_infeasible(pool: &Pool, point: &[f32], state: u32) -> bool {
-    if pool.contains(point, state) {
-        return false;
-    }
-    let boundary = pool.boundaries.get(state as usize);
-    boundary.is_none_or(|boundary| boundary.near(point, NARROW_MISS))
 }
 
 fn gather(rows: &[f32], indices: &[u32], dim: usize) -> Vec<f32> {

@@ -1,0 +1,153 @@
+//! The margin of a chart: what it leaves of the set, and how it answers failures.
+
+use super::{ChartTraining, encode};
+use crate::data::Pool;
+use crate::data::boundary::Boundary;
+
+/// Share of phase 2 after which the margin follows the failures, and how often it does.
+const FOLLOW_FROM: f32 = 0.4;
+const FOLLOW_EVERY: u64 = 250;
+/// Rows of each kind on which failures are measured then.
+const FOLLOW_ROWS: usize = 1024;
+/// A miss by at most this distance is one that a larger margin can mend.
+const NARROW_MISS: f32 = 0.01;
+/// The margin does not grow beyond what leaves this share of the boundary.
+const SURVIVAL: f32 = 0.85;
+
+/// Targets of a chart's rows: the nearest point that is feasible by the margin.
+#[derive(Default)]
+pub(super) struct Wanted {
+    pub(super) feasible: Vec<f32>,
+    pub(super) edge: Vec<f32>,
+    pub(super) infeasible: Vec<f32>,
+}
+
+impl<'a> ChartTraining<'a> {
+    /// Cuts the margin away from the set, and aims every row at what is left.
+    pub(super) fn erode(&mut self) {
+        let (pool, dim) = (self.pool, self.pool.dim());
+        self.eroded = pool
+            .boundaries
+            .iter()
+            .map(|boundary| boundary.eroded(self.margin))
+            .collect();
+        let target = |y: &[f32], state: u32, otherwise: &[f32]| -> Vec<f32> {
+            let eroded = self.eroded.get(state as usize);
+            let nearest =
+                eroded.and_then(|eroded| eroded.nearest(y).map(|index| eroded.point(index)));
+            nearest.unwrap_or(otherwise).to_vec()
+        };
+        let clear = |y: &[f32], state: u32| {
+            pool.boundaries
+                .get(state as usize)
+                .is_none_or(|boundary| boundary.clearance(y) >= self.margin)
+        };
+        let row = |rows: &'a [f32], index: u32| &rows[index as usize * dim..][..dim];
+        let mut wanted = Wanted::default();
+        for index in &self.rows.feasible {
+            let (y, state) = (
+                row(&pool.feasible.y, *index),
+                pool.feasible.state[*index as usize],
+            );
+            wanted.feasible.extend(if clear(y, state) {
+                y.to_vec()
+            } else {
+                target(y, state, y)
+            });
+        }
+        for index in &self.rows.edge {
+            let (y, state) = (row(&pool.edge.y, *index), pool.edge.state[*index as usize]);
+            wanted.edge.extend(target(y, state, y));
+        }
+        for index in &self.rows.infeasible {
+            let (y, state) = (
+                row(&pool.infeasible.y, *index),
+                pool.infeasible.state[*index as usize],
+            );
+            wanted
+                .infeasible
+                .extend(target(y, state, row(&pool.targets, *index)));
+        }
+        self.wanted = wanted;
+    }
+
+    /// Lets the margin follow the failures of the averaged weights.
+    pub(super) fn follow_failures(&mut self) {
+        let progress = (self.step - self.config.phase_one) as f32 / self.config.phase_two as f32;
+        if progress < FOLLOW_FROM || !self.step.is_multiple_of(FOLLOW_EVERY) {
+            return;
+        }
+        let failures = self.measure_failures();
+        let (low, high) = self.config.margin_range;
+        let before = self.margin;
+        if failures > self.config.failure_goal {
+            self.margin = (self.margin * 1.3).min(high);
+        } else if failures < 0.1 * self.config.failure_goal {
+            self.margin = (self.margin / 1.2).max(low);
+        }
+        if self.margin != before {
+            self.erode();
+            if self.survival() < SURVIVAL && self.margin > before {
+                self.margin = before;
+                self.erode();
+            }
+        }
+    }
+
+    /// The largest share of infeasible outputs of the averaged weights over four kinds of points:
+    /// latent samples inside and on the surface, feasible and infeasible rows.
+    fn measure_failures(&mut self) -> f32 {
+        let chart = self.chart();
+        let dim = self.pool.dim();
+        let saved = self.config.rows;
+        self.config.rows = FOLLOW_ROWS;
+        let (feasible, infeasible) = self.draw_rows(true);
+        let encoded = feasible + infeasible;
+        let samples = 2 * FOLLOW_ROWS;
+        encode(&chart.encoder, &self.latent, self.pool, &mut self.scratch);
+        self.draw_latents(samples);
+        self.config.rows = saved;
+        let decodes = chart.decoder.forward(
+            &self.scratch.decoder_input,
+            encoded + samples,
+            &mut self.scratch.tapes[1],
+        );
+        let mut failures = [0u32; 4];
+        let mut point = vec![0.0; dim];
+        for (row, decode) in decodes.chunks_exact(dim).enumerate() {
+            for j in 0..dim {
+                point[j] = decode[j] * self.scale + self.centre[j];
+            }
+            let kind = if row < feasible {
+                0
+            } else if row < encoded {
+                1
+            } else {
+                2 + row % 2
+            };
+            failures[kind] += u32::from(narrowly_infeasible(
+                self.pool,
+                &point,
+                self.scratch.states[row],
+            ));
+        }
+        failures.iter().copied().max().unwrap_or(0) as f32 / FOLLOW_ROWS as f32
+    }
+
+    /// The share of boundary points that erosion by the margin leaves.
+    fn survival(&self) -> f32 {
+        let count =
+            |boundaries: &[Boundary]| boundaries.iter().map(Boundary::len).sum::<usize>() as f32;
+        count(&self.eroded) / count(&self.pool.boundaries).max(1.0)
+    }
+}
+
+/// Whether a point misses the set by so little that a margin can help: what lies deeper outside, in a
+/// seam that the networks cannot tear, only grows with the margin.
+fn narrowly_infeasible(pool: &Pool, point: &[f32], state: u32) -> bool {
+    if pool.contains(point, state) {
+        return false;
+    }
+    let boundary = pool.boundaries.get(state as usize);
+    boundary.is_none_or(|boundary| boundary.near(point, NARROW_MISS))
+}
