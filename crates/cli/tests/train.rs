@@ -19,7 +19,7 @@ const TINY: [&str; 8] = [
     "feasible=600",
     "infeasible=600",
     "boundary=400",
-    "candidates=1",
+    "rounds=1",
 ];
 
 fn tiny<'a>(more: &[&'a str]) -> Vec<&'a str> {
