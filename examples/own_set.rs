@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut file = ModelFile { model, record };
     let certificate = certify(&set, &file.projector()?, &Plan::default())?;
     println!(
-        "feasible without a guard: {:.2} %, at least {:.2} % with {:.0} % confidence",
+        "feasible without a guard: {:.3} %, at least {:.3} % with {:.0} % confidence",
         100.0 * certificate.raw_feasible,
         100.0 * certificate.raw_lower_bound,
         100.0 * certificate.confidence,

@@ -18,6 +18,7 @@ use std::error::Error;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::sync::Mutex;
 
 use fabproj::certify::{Certificate, ChartShares, Plan, Share, certify};
@@ -103,7 +104,8 @@ struct Run {
     queries: u64,
     /// Of the whole training: sampling, all candidates, choice, anchors.
     cpu_seconds: f64,
-    /// Of training and measuring the candidate that was kept.
+    /// Of the round that gave the candidate that was kept; charts that it has from earlier rounds were
+    /// paid for there.
     chosen_cpu_seconds: f64,
     certificate: Certificate,
 }
@@ -341,7 +343,7 @@ fn line(set: &str, runs: &[Run]) -> Outcome<String> {
         |part: fn(&Run) -> Option<f64>| -> Vec<f64> { runs.iter().filter_map(part).collect() };
     let percent = |part| spread(&each(part), 100.0, 2);
     let length = |part| spread(&each(part), 1.0, 4);
-    let seconds = |part| spread(&each(part), 1.0, 0);
+    let seconds = |part| spread(&each(part), 1.0, 1);
     let cells = [
         set.to_owned(),
         percent(|run| Some(run.certificate.raw_feasible)),
@@ -361,7 +363,17 @@ fn line(set: &str, runs: &[Run]) -> Outcome<String> {
     Ok(format!("| {} |", cells.join(" | ")))
 }
 
-fn main() -> Outcome<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Outcome<()> {
     let arguments = Arguments::read()?;
     if let Some(threads) = arguments.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
