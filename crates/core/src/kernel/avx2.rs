@@ -33,14 +33,14 @@ unsafe fn masks(count: usize) -> (__m256i, __m256i) {
 }
 
 #[target_feature(enable = "avx2,fma")]
-unsafe fn strip_avx2<const ROWS: usize, const BLOCKS: usize>(
+unsafe fn strip_avx2<const ROWS: usize, const BLOCKS: usize, const CHAINS: usize>(
     task: &Product,
     first: usize,
     end: usize,
     block: usize,
 ) -> usize {
     // SAFETY: passed on to the caller.
-    unsafe { strip::<Avx2, ROWS, BLOCKS>(task, first, end, block) }
+    unsafe { strip::<Avx2, ROWS, BLOCKS, CHAINS>(task, first, end, block) }
 }
 
 /// The transpose of an 8 × 8 block.
@@ -69,7 +69,10 @@ unsafe fn transpose8(rows: [__m256; 8]) -> [__m256; 8] {
 
 // SAFETY, for all functions below: the caller vouches for the instruction set and the pointers.
 impl Lanes for Avx2 {
-    const REGISTERS: Registers = Registers::Medium;
+    const REGISTERS: Registers = Registers {
+        wide: false,
+        many: true,
+    };
 
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
@@ -243,12 +246,12 @@ impl Lanes for Avx2 {
         }
     }
 
-    unsafe fn strip<const ROWS: usize, const BLOCKS: usize>(
+    unsafe fn strip<const ROWS: usize, const BLOCKS: usize, const CHAINS: usize>(
         task: &Product,
         first: usize,
         end: usize,
         block: usize,
     ) -> usize {
-        unsafe { strip_avx2::<ROWS, BLOCKS>(task, first, end, block) }
+        unsafe { strip_avx2::<ROWS, BLOCKS, CHAINS>(task, first, end, block) }
     }
 }

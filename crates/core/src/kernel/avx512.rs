@@ -15,14 +15,14 @@ fn mask(count: usize) -> __mmask16 {
 }
 
 #[target_feature(enable = "avx512f")]
-unsafe fn strip_avx512<const ROWS: usize, const BLOCKS: usize>(
+unsafe fn strip_avx512<const ROWS: usize, const BLOCKS: usize, const CHAINS: usize>(
     task: &Product,
     first: usize,
     end: usize,
     block: usize,
 ) -> usize {
     // SAFETY: passed on to the caller.
-    unsafe { strip::<Avx512, ROWS, BLOCKS>(task, first, end, block) }
+    unsafe { strip::<Avx512, ROWS, BLOCKS, CHAINS>(task, first, end, block) }
 }
 
 /// One step of a tree of sums: the halves of `a` added in the lower half of the result, those of `b`
@@ -56,7 +56,10 @@ macro_rules! fold {
 
 // SAFETY, for all functions below: the caller vouches for the instruction set and the pointers.
 impl Lanes for Avx512 {
-    const REGISTERS: Registers = Registers::Wide;
+    const REGISTERS: Registers = Registers {
+        wide: true,
+        many: true,
+    };
 
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
@@ -202,12 +205,12 @@ impl Lanes for Avx512 {
         }
     }
 
-    unsafe fn strip<const ROWS: usize, const BLOCKS: usize>(
+    unsafe fn strip<const ROWS: usize, const BLOCKS: usize, const CHAINS: usize>(
         task: &Product,
         first: usize,
         end: usize,
         block: usize,
     ) -> usize {
-        unsafe { strip_avx512::<ROWS, BLOCKS>(task, first, end, block) }
+        unsafe { strip_avx512::<ROWS, BLOCKS, CHAINS>(task, first, end, block) }
     }
 }

@@ -4,15 +4,13 @@
 /// as that takes, so that sums are built in the same order everywhere.
 pub const LANES: usize = 16;
 
-/// How many rows and blocks of [`LANES`] outputs a tile may keep in registers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Registers {
+/// How many sums a tile may keep in registers.
+#[derive(Clone, Copy)]
+pub(super) struct Registers {
     /// 32 registers of 16 floats.
-    Wide,
-    /// 16 registers of 8 floats, or 32 of 4.
-    Medium,
-    /// 16 registers of 4 floats, or less.
-    Small,
+    pub(super) wide: bool,
+    /// That, or 16 registers of 8 floats, or 32 of 4.
+    pub(super) many: bool,
 }
 
 /// [`LANES`] floats.
@@ -54,7 +52,7 @@ pub(super) trait Lanes: Copy {
     unsafe fn transpose(rows: [Self; LANES]) -> [Self; LANES];
 
     /// [`product::strip`](super::product::strip), compiled for this instruction set.
-    unsafe fn strip<const ROWS: usize, const BLOCKS: usize>(
+    unsafe fn strip<const ROWS: usize, const BLOCKS: usize, const CHAINS: usize>(
         task: &super::product::Product,
         first: usize,
         end: usize,

@@ -3,7 +3,6 @@
 use super::elementwise::Slope;
 use super::narrow::NARROW;
 use super::pack::packed_length;
-use super::point::PointTask;
 use super::product::{Ending, Product};
 use super::tasks::{After, LayerTask, ProductTask};
 use super::{Dense, Kernel, padded};
@@ -82,8 +81,17 @@ impl Kernel {
         out: &mut [f32],
         out_stride: usize,
     ) {
-        if rows == 1 {
-            return self.point(layer, x, activation, out, out_stride);
+        if rows == 1 && layer.outputs > 0 {
+            let width = written(layer.outputs, out_stride);
+            check(layer);
+            assert!(x.len() >= layer.inputs, "affine: x");
+            assert!(
+                out_stride >= layer.outputs && out.len() >= width,
+                "affine: out"
+            );
+            let (x, out) = (&x[..layer.inputs], out.as_mut_ptr());
+            // SAFETY: the assertions above bound every read and write.
+            return unsafe { self.point(&layer, x, activation, out, width) };
         }
         let bias = layer.bias.as_ptr();
         let (ending, fused) = match (layer.bias.is_empty(), activation) {
@@ -257,35 +265,6 @@ impl Kernel {
         );
     }
 
-    /// A single row, with no stride.
-    fn point(
-        self,
-        layer: Dense<'_>,
-        x: &[f32],
-        activation: Activation,
-        out: &mut [f32],
-        out_stride: usize,
-    ) {
-        let width = written(layer.outputs, out_stride);
-        check(layer);
-        assert!(x.len() >= layer.inputs, "affine: x");
-        assert!(
-            out_stride >= layer.outputs && out.len() >= width,
-            "affine: out"
-        );
-        let (x, out) = (x.as_ptr(), out.as_mut_ptr());
-        // SAFETY: the assertions above bound every read and write of the task.
-        unsafe {
-            self.run(PointTask {
-                layer,
-                x,
-                activation,
-                out,
-                width,
-            })
-        }
-    }
-
     fn layer(
         self,
         layer: Dense<'_>,
@@ -372,6 +351,7 @@ impl Kernel {
                 b_step: b_stride,
                 c: out.as_mut_ptr(),
                 c_row: out_stride,
+                paired: false,
                 ending: Ending::Add,
             };
             // SAFETY: the assertions above bound every read and write of the task.

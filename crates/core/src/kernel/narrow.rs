@@ -3,7 +3,7 @@
 //! With two outputs, a block of sixteen output lanes would be idle but for two. Here the lanes run
 //! along the inputs instead: sixteen partial sums per output, added up in a fixed order at the end.
 
-use super::lanes::{LANES, Lanes, Registers};
+use super::lanes::{LANES, Lanes};
 use super::padded;
 
 /// Up to this many outputs a layer is narrow.
@@ -38,10 +38,12 @@ pub(super) unsafe fn dots<V: Lanes>(task: &Dots) {
     /// As many rows at a time as registers hold their sums, then single rows.
     macro_rules! rows {
         ($outputs:literal, $wide:literal, $medium:literal) => {{
-            let row = match V::REGISTERS {
-                Registers::Wide => group::<V, $wide, $outputs>(task, 0),
-                Registers::Medium => group::<V, $medium, $outputs>(task, 0),
-                Registers::Small => 0,
+            let row = if V::REGISTERS.wide {
+                group::<V, $wide, $outputs>(task, 0)
+            } else if V::REGISTERS.many {
+                group::<V, $medium, $outputs>(task, 0)
+            } else {
+                0
             };
             group::<V, 1, $outputs>(task, row)
         }};

@@ -31,7 +31,10 @@ macro_rules! each {
 
 // SAFETY, for all functions below: the caller vouches for the pointers; NEON is part of AArch64.
 impl Lanes for Neon {
-    const REGISTERS: Registers = Registers::Medium;
+    const REGISTERS: Registers = Registers {
+        wide: false,
+        many: true,
+    };
 
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
@@ -180,12 +183,12 @@ impl Lanes for Neon {
         out
     }
 
-    unsafe fn strip<const ROWS: usize, const BLOCKS: usize>(
+    unsafe fn strip<const ROWS: usize, const BLOCKS: usize, const CHAINS: usize>(
         task: &Product,
         first: usize,
         end: usize,
         block: usize,
     ) -> usize {
-        unsafe { strip::<Self, ROWS, BLOCKS>(task, first, end, block) }
+        unsafe { strip::<Self, ROWS, BLOCKS, CHAINS>(task, first, end, block) }
     }
 }

@@ -20,7 +20,10 @@ impl Portable {
 }
 
 impl Lanes for Portable {
-    const REGISTERS: Registers = Registers::Small;
+    const REGISTERS: Registers = Registers {
+        wide: false,
+        many: false,
+    };
 
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
@@ -126,13 +129,13 @@ impl Lanes for Portable {
         core::array::from_fn(|i| Self(core::array::from_fn(|j| rows[j].0[i])))
     }
 
-    unsafe fn strip<const ROWS: usize, const BLOCKS: usize>(
+    unsafe fn strip<const ROWS: usize, const BLOCKS: usize, const CHAINS: usize>(
         task: &Product,
         first: usize,
         end: usize,
         block: usize,
     ) -> usize {
         // SAFETY: passed on to the caller.
-        unsafe { strip::<Self, ROWS, BLOCKS>(task, first, end, block) }
+        unsafe { strip::<Self, ROWS, BLOCKS, CHAINS>(task, first, end, block) }
     }
 }

@@ -4,7 +4,7 @@
 //! outputs, b: transposed weights) and the gradient of weights (a: transposed gradient of outputs,
 //! b: inputs): a is read one float at a time with any strides, b in whole blocks of [`LANES`].
 
-use super::lanes::{LANES, Lanes, Registers};
+use super::lanes::{LANES, Lanes};
 
 /// What becomes of a sum.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub(super) enum Ending {
     WherePositive(*const f32, *mut f32),
 }
 
-/// c(m, n) = ending(Σ_k a(m, k) · b(k, n)), each sum in the order of k.
+/// c(m, n) = ending(Σ_k a(m, k) · b(k, n)), each sum in the order of k, or of even k and odd k.
 ///
 /// Rows of b and of what the ending points to are read in whole blocks.
 pub(super) struct Product {
@@ -40,22 +40,29 @@ pub(super) struct Product {
     /// c(m, n) = c[m · c_row + n]
     pub(super) c: *mut f32,
     pub(super) c_row: usize,
+    /// Whether even and odd terms are added up apart.
+    pub(super) paired: bool,
     pub(super) ending: Ending,
 }
 
+/// Layers up to this many outputs add their even and odd terms up apart, and both sums at the end:
+/// a single row would otherwise wait for each term in turn, with most of the registers idle.
+pub(super) const PAIRED: usize = 2 * LANES;
+
 /// All rows of some blocks: strips of the given numbers of rows, each as long as rows are left.
 macro_rules! sweep {
-    ($lanes:ty, $task:expr, $block:expr, $blocks:literal, [$($rows:literal),+]) => {{
+    ($lanes:ty, $task:expr, $block:expr, $blocks:literal by $chains:literal, [$($rows:literal),+]) => {{
         let mut row = 0;
         $(if $task.rows - row >= $rows {
-            row = <$lanes>::strip::<$rows, $blocks>($task, row, $task.rows, $block);
+            row = <$lanes>::strip::<$rows, $blocks, $chains>($task, row, $task.rows, $block);
         })+
         debug_assert_eq!(row, $task.rows);
         $blocks
     }};
 }
 
-/// Computes the whole product.
+/// Computes the whole product. The shapes of the strips fill the registers with sums as far as they
+/// reach, with room for one row of b.
 ///
 /// # Safety
 /// The instruction set must be there, and every pointer valid for the entries that `task` names.
@@ -65,21 +72,27 @@ pub(super) unsafe fn product<V: Lanes>(task: &Product) {
     let mut block = 0;
     while block < blocks {
         let left = blocks - block;
-        // The shapes fill the registers with sums as far as they reach, with room for one row of b;
-        // a single row takes as many columns as it can, because each sum waits for its last term.
         // SAFETY: passed on to the caller; every strip lies inside the rows and blocks of the task.
         block += unsafe {
-            match V::REGISTERS {
-                Registers::Wide if left >= 4 => sweep!(V, task, block, 4, [6, 5, 4, 3, 2, 1]),
-                Registers::Wide if left == 3 => sweep!(V, task, block, 3, [8, 4, 2, 1]),
-                Registers::Wide if left == 2 => sweep!(V, task, block, 2, [12, 8, 4, 2, 1]),
-                Registers::Wide => sweep!(V, task, block, 1, [12, 8, 4, 1]),
-                Registers::Medium if left >= 4 && task.rows == 1 => sweep!(V, task, block, 4, [1]),
-                Registers::Medium if left >= 2 && task.rows < 4 => {
-                    sweep!(V, task, block, 2, [2, 1])
+            if V::REGISTERS.wide {
+                match (task.paired, left) {
+                    (true, 1) => sweep!(V, task, block, 1 by 2, [12, 4, 1]),
+                    (true, _) => sweep!(V, task, block, 2 by 2, [6, 4, 2, 1]),
+                    (false, 1) => sweep!(V, task, block, 1 by 1, [12, 8, 4, 1]),
+                    (false, 2) => sweep!(V, task, block, 2 by 1, [12, 8, 4, 2, 1]),
+                    (false, 3) => sweep!(V, task, block, 3 by 1, [8, 4, 2, 1]),
+                    (false, _) => sweep!(V, task, block, 4 by 1, [6, 5, 4, 3, 2, 1]),
                 }
-                Registers::Medium => sweep!(V, task, block, 1, [6, 4, 2, 1]),
-                Registers::Small => sweep!(V, task, block, 1, [2, 1]),
+            } else if V::REGISTERS.many {
+                match task.paired {
+                    true => sweep!(V, task, block, 1 by 2, [3, 1]),
+                    false => sweep!(V, task, block, 1 by 1, [6, 4, 2, 1]),
+                }
+            } else {
+                match task.paired {
+                    true => sweep!(V, task, block, 1 by 2, [1]),
+                    false => sweep!(V, task, block, 1 by 1, [2, 1]),
+                }
             }
         };
     }
@@ -91,7 +104,12 @@ pub(super) unsafe fn product<V: Lanes>(task: &Product) {
 /// # Safety
 /// As for [`product`]; the blocks must lie inside the task.
 #[inline(always)]
-pub(super) unsafe fn strip<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
+pub(super) unsafe fn strip<
+    V: Lanes,
+    const ROWS: usize,
+    const BLOCKS: usize,
+    const CHAINS: usize,
+>(
     task: &Product,
     first: usize,
     end: usize,
@@ -102,7 +120,7 @@ pub(super) unsafe fn strip<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
     while row + ROWS <= end {
         // SAFETY: passed on to the caller.
         unsafe {
-            let sums = tile::<V, ROWS, BLOCKS>(task, row, block);
+            let sums = tile::<V, ROWS, BLOCKS, CHAINS>(task, row, block);
             if whole {
                 finish(task, row, block, sums);
             } else {
@@ -120,31 +138,66 @@ pub(super) unsafe fn strip<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
 }
 
 #[inline(always)]
-unsafe fn tile<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
+unsafe fn tile<V: Lanes, const ROWS: usize, const BLOCKS: usize, const CHAINS: usize>(
     task: &Product,
     row: usize,
     block: usize,
 ) -> [[V; BLOCKS]; ROWS] {
     // SAFETY: passed on to the caller.
     unsafe {
-        let mut sums = [[V::splat(0.0); BLOCKS]; ROWS];
         let mut a = task.a.add(row * task.a_row);
         let mut b = task.b.add(block * LANES);
-        for _ in 0..task.depth {
-            let mut weights = [V::splat(0.0); BLOCKS];
-            for (index, weight) in weights.iter_mut().enumerate() {
-                *weight = V::load(b.add(index * LANES));
+        let mut sums = [[V::splat(0.0); BLOCKS]; ROWS];
+        if CHAINS == 1 {
+            for _ in 0..task.depth {
+                add_term(task, a, b, &mut sums);
+                a = a.wrapping_add(task.a_step);
+                b = b.wrapping_add(task.b_step);
             }
-            for (index, sums) in sums.iter_mut().enumerate() {
-                let value = V::splat(*a.add(index * task.a_row));
-                for (sum, weight) in sums.iter_mut().zip(weights) {
-                    *sum = value.mul_add(weight, *sum);
-                }
+            return sums;
+        }
+        // Two arrays by name: an array of arrays would not stay in registers.
+        let mut odd = sums;
+        for _ in 0..task.depth / 2 {
+            add_term(task, a, b, &mut sums);
+            add_term(
+                task,
+                a.wrapping_add(task.a_step),
+                b.wrapping_add(task.b_step),
+                &mut odd,
+            );
+            a = a.wrapping_add(2 * task.a_step);
+            b = b.wrapping_add(2 * task.b_step);
+        }
+        if task.depth % 2 == 1 {
+            add_term(task, a, b, &mut sums);
+        }
+        for (sums, odd) in sums.iter_mut().zip(odd) {
+            for (sum, odd) in sums.iter_mut().zip(odd) {
+                *sum = sum.add(odd);
             }
-            a = a.wrapping_add(task.a_step);
-            b = b.wrapping_add(task.b_step);
         }
         sums
+    }
+}
+
+/// Adds one term to each sum of a tile.
+#[inline(always)]
+unsafe fn add_term<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
+    task: &Product,
+    a: *const f32,
+    b: *const f32,
+    sums: &mut [[V; BLOCKS]; ROWS],
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let weights = load_blocks::<V, BLOCKS>(b);
+        for (index, sums) in sums.iter_mut().enumerate() {
+            let value = V::splat(*a.add(index * task.a_row));
+            for (sum, weight) in sums.iter_mut().zip(weights) {
+                *sum = value.mul_add(weight, *sum);
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::elementwise::{Slope, activate_all, add_curvature_all, add_rows, times
 use super::lanes::Lanes;
 use super::narrow::{Dots, NARROW, dots};
 use super::pack::{Pack, pack};
-use super::product::{Ending, Product, product};
+use super::product::{Ending, PAIRED, Product, product};
 use super::{Dense, Loop, padded};
 use crate::model::Activation;
 
@@ -79,6 +79,7 @@ impl LayerTask<'_> {
             b_step: padded(self.layer.outputs),
             c: self.out,
             c_row: self.out_stride,
+            paired: self.layer.outputs <= PAIRED,
             ending: self.ending,
         }
     }
