@@ -71,9 +71,9 @@ impl Kernel {
                 2 => self.run(&Narrow::<2>(&part)),
                 3 => self.run(&Narrow::<3>(&part)),
                 4 => self.run(&Narrow::<4>(&part)),
-                ..=NARROW => self.narrow_in_parts(&mut part, outputs),
-                ..=LANES => self.run(&Blocks::<1, 2>(&part)),
-                ..=PAIRED => self.run(&Blocks::<2, 2>(&part)),
+                _ if outputs <= NARROW => self.narrow_in_parts(&mut part, outputs),
+                _ if outputs <= LANES => self.run(&Blocks::<1, 2>(&part)),
+                _ if outputs <= PAIRED => self.run(&Blocks::<2, 2>(&part)),
                 _ => self.blocks_in_parts(&mut part, outputs),
             }
             if let Activation::Tanh | Activation::Silu = activation {
