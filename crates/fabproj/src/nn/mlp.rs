@@ -7,6 +7,7 @@ use fabproj_core::{Layer, Network};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::buffer::Buffer;
 use super::spec::{MlpSpec, SpecError};
 
 /// A multilayer perceptron for training.
@@ -17,7 +18,9 @@ use super::spec::{MlpSpec, SpecError};
 #[derive(Clone, Debug)]
 pub struct Mlp {
     spec: MlpSpec,
-    parameters: Vec<f32>,
+    /// On cache lines, so that the kernels can read weights of whole blocks where they are.
+    parameters: Buffer,
+    length: usize,
     /// Changes whenever the parameters may have changed, so that a tape knows whether the weights
     /// that it rearranged are still the current ones. Unique in the process.
     version: u64,
@@ -25,7 +28,7 @@ pub struct Mlp {
 
 impl PartialEq for Mlp {
     fn eq(&self, other: &Self) -> bool {
-        self.spec == other.spec && self.parameters == other.parameters
+        self.spec == other.spec && self.parameters() == other.parameters()
     }
 }
 
@@ -53,10 +56,12 @@ impl Mlp {
     /// All parameters zero.
     pub fn zeros(spec: MlpSpec) -> Result<Self, SpecError> {
         spec.validate()?;
-        let parameters = vec![0.0; spec.parameter_count()];
+        let (mut parameters, length) = (Buffer::default(), spec.parameter_count());
+        parameters.reserve(length);
         Ok(Self {
             spec,
             parameters,
+            length,
             version: next_version(),
         })
     }
@@ -68,13 +73,13 @@ impl Mlp {
 
     /// All parameters, in the layout that the type describes.
     pub fn parameters(&self) -> &[f32] {
-        &self.parameters
+        self.parameters.first(self.length)
     }
 
     /// All parameters, to be changed.
     pub fn parameters_mut(&mut self) -> &mut [f32] {
         self.version = next_version();
-        &mut self.parameters
+        self.parameters.first_mut(self.length)
     }
 
     pub(super) fn version(&self) -> u64 {
@@ -106,7 +111,7 @@ impl Mlp {
     /// Where the skip lies in the flat vector.
     pub fn skip_range(&self) -> Option<Range<usize>> {
         let length = self.spec.skip? * self.spec.outputs;
-        Some(self.parameters.len() - length..self.parameters.len())
+        Some(self.length - length..self.length)
     }
 
     /// Weights of a layer, `[outputs][inputs]`.
@@ -114,7 +119,7 @@ impl Mlp {
     /// # Panics
     /// If there is no such layer.
     pub fn weights(&self, layer: usize) -> &[f32] {
-        &self.parameters[self.weights_range(layer)]
+        &self.parameters()[self.weights_range(layer)]
     }
 
     /// Weights of a layer, to be changed.
@@ -131,7 +136,7 @@ impl Mlp {
     /// # Panics
     /// If there is no such layer.
     pub fn bias(&self, layer: usize) -> &[f32] {
-        &self.parameters[self.bias_range(layer)]
+        &self.parameters()[self.bias_range(layer)]
     }
 
     /// Bias of a layer, to be changed.
@@ -145,7 +150,7 @@ impl Mlp {
 
     /// The skip, `[outputs][skip inputs]`.
     pub fn skip(&self) -> Option<&[f32]> {
-        self.skip_range().map(|range| &self.parameters[range])
+        self.skip_range().map(|range| &self.parameters()[range])
     }
 
     /// The skip, to be changed.

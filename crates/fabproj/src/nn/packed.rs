@@ -1,6 +1,6 @@
 //! Weights rearranged for the kernels, kept until the network changes.
 
-use fabproj_core::kernel::{Dense, Kernel, packed_length, padded};
+use fabproj_core::kernel::{Dense, Kernel, NARROW, packed_length, padded};
 
 use super::buffer::Buffer;
 use super::mlp::Mlp;
@@ -43,6 +43,9 @@ impl Packed {
         };
         for layer in 0..count {
             let (inputs, outputs) = network.spec().layer_shape(layer);
+            if is_packed_already(inputs) {
+                continue;
+            }
             let packed = self.weights[layer].first_mut(packed_length(outputs, inputs));
             kernel.pack_transposed(network.weights(layer), inputs, outputs, packed);
         }
@@ -77,9 +80,12 @@ impl Packed {
     }
 
     /// A layer, backward: from its outputs to its inputs.
-    pub(super) fn transposed_layer(&self, network: &Mlp, layer: usize) -> Dense<'_> {
+    pub(super) fn transposed_layer<'a>(&'a self, network: &'a Mlp, layer: usize) -> Dense<'a> {
         let (inputs, outputs) = network.spec().layer_shape(layer);
-        let weights = self.weights[layer].first(packed_length(outputs, inputs));
+        let weights = match is_packed_already(inputs) {
+            true => network.weights(layer),
+            false => self.weights[layer].first(packed_length(outputs, inputs)),
+        };
         Dense {
             weights,
             bias: &[],
@@ -111,6 +117,11 @@ impl Packed {
             outputs: inputs,
         })
     }
+}
+
+/// Whether `[outputs][inputs]` is how the kernels want to read the transposed weights.
+fn is_packed_already(inputs: usize) -> bool {
+    inputs > NARROW && inputs == padded(inputs)
 }
 
 fn skip_of(network: &Mlp) -> Option<(usize, usize, &[f32])> {
