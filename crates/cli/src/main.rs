@@ -4,12 +4,14 @@ mod bench;
 mod certify;
 mod failure;
 mod inspect;
+mod interrupt;
 mod opened;
 mod options;
 mod plot;
 mod project;
 mod sets;
 mod show;
+mod study;
 mod train;
 
 use std::process::ExitCode;
@@ -51,6 +53,8 @@ enum Command {
     Plot(plot::Arguments),
     /// Measure how fast a projector runs on this machine
     Bench(bench::Arguments),
+    /// Reproduce the paper's optimization study
+    Study(study::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -71,6 +75,7 @@ fn run(command: &Command, common: &Common) -> anyhow::Result<ExitCode> {
         Command::Inspect(arguments) => inspect::run(arguments, common)?,
         Command::Plot(arguments) => plot::run(arguments, common)?,
         Command::Bench(arguments) => bench::run(arguments, common)?,
+        Command::Study(arguments) => return study::run(arguments, common),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,6 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -25,14 +24,13 @@ use self::log::Log;
 use self::progress::Progress;
 use self::recipe::{Outcome, Preset, Recipe};
 use self::summary::Summary;
+use crate::interrupt::{STOPPED, stop_on_interrupt};
 use crate::opened::{Opened, find_set};
 use crate::options::Common;
 use crate::{bench, plot};
 
 /// Single calls that are timed for the summary.
 const TIMED_CALLS: usize = 20_000;
-/// What a shell calls a program that Ctrl-C has ended.
-const STOPPED: u8 = 130;
 
 #[derive(clap::Args)]
 #[command(
@@ -270,16 +268,4 @@ impl Training<'_> {
         );
         Ok(ExitCode::from(STOPPED))
     }
-}
-
-/// Asks for a clean stop at the first Ctrl-C (or termination), and ends at once at the second.
-fn stop_on_interrupt() -> Result<&'static AtomicBool> {
-    static STOP: AtomicBool = AtomicBool::new(false);
-    ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(STOPPED.into());
-        }
-    })
-    .context("cannot listen for Ctrl-C")?;
-    Ok(&STOP)
 }

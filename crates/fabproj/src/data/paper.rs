@@ -19,6 +19,21 @@ const ROWS: usize = 60_000;
 /// How far the box of the uniform points around the moons reaches beyond the moon points.
 const MOON_PADDING: f64 = 0.5;
 
+/// Within this distance of its cloud a point belongs to the paper's `two-moons`.
+pub const MOON_RADIUS: f64 = moons::RADIUS;
+
+/// The cloud of 60 000 points that defines the paper's `two-moons`.
+///
+/// ```
+/// use fabproj::data::paper::moon_cloud;
+/// let moons = fabproj::set::built_in("two-moons")?;
+/// assert!(moon_cloud().iter().step_by(1000).all(|centre| moons.contains(centre, &[])));
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
+pub fn moon_cloud() -> Vec<[f64; 2]> {
+    cloud::two_moons(moons::POINTS, moons::SEED)
+}
+
 /// Data that nothing can be learned from, or a wish that it cannot fulfil.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]

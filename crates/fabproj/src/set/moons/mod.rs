@@ -12,13 +12,13 @@ use super::vector::{PULL, is_finite, positive};
 use super::{ConstraintSet, Description, Interval};
 
 /// How many points the reference cloud has.
-const POINTS: usize = 60_000;
+pub(crate) const POINTS: usize = 60_000;
 
 /// The seed of the reference cloud, and of the training points.
 pub(crate) const SEED: u32 = 42;
 
 /// Radius of the disc around each point of the cloud.
-const RADIUS: f64 = 0.15;
+pub(crate) const RADIUS: f64 = 0.15;
 
 /// The union of discs of radius 0.15 around the reference cloud. Despite its name the set is one
 /// connected piece with a hole: the noise fills the gaps between the arcs.

@@ -1,0 +1,40 @@
+//! How much work a study makes of each training.
+
+use fabproj::train::ShapeConfig;
+use serde::{Deserialize, Serialize};
+
+/// How much each training gets. Part of the key of every run that trains something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Effort {
+    /// Share of the paper's epochs that its method makes; 1 is as released.
+    pub paper_epochs: f64,
+    /// The recipe of our projectors.
+    pub projector: ShapeConfig,
+    /// The recipe of our small projectors.
+    pub small_projector: ShapeConfig,
+    /// Steps of our solver networks, and of the baselines that get our budget.
+    pub solver_steps: u64,
+}
+
+impl Effort {
+    /// Everything as it should be compared.
+    pub fn full() -> Self {
+        Self {
+            paper_epochs: 1.0,
+            projector: ShapeConfig::default(),
+            small_projector: ShapeConfig::small(),
+            solver_steps: 6_000,
+        }
+    }
+
+    /// The main table in minutes: a twentieth of the paper's epochs, half of our solver's steps. Our
+    /// projectors train in seconds anyway, and are the same.
+    pub fn quick() -> Self {
+        Self {
+            paper_epochs: 0.05,
+            solver_steps: 3_000,
+            ..Self::full()
+        }
+    }
+}

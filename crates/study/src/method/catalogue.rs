@@ -1,0 +1,306 @@
+//! All methods by name.
+
+use std::sync::LazyLock;
+
+use fabproj::near::near_names;
+use fabproj::train::paper::PaperConfig;
+
+use super::Method;
+use super::augmented_lagrangian::AugmentedLagrangian;
+use super::fab::Fab;
+use super::interior_point::InteriorPoint;
+use super::ours::Ours;
+use super::penalty::Penalty;
+use super::projected_gradient::ProjectedGradient;
+use crate::solver_net::{Supervised, Unsupervised};
+use crate::{Effort, StudyError};
+
+/// The table that a method belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Group {
+    /// The paper's main tables, and ours beside them.
+    Main,
+    /// Baselines with our training budget, our loss and our guard.
+    Fair,
+    /// The paper's ablations.
+    Ablations,
+}
+
+impl Group {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Main, Self::Fair, Self::Ablations];
+
+    /// The word for the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Fair => "fair",
+            Self::Ablations => "ablations",
+        }
+    }
+}
+
+type Maker = Box<dyn Fn(&Effort) -> Box<dyn Method> + Send + Sync>;
+
+/// A method in the catalogue.
+pub struct Entry {
+    /// Its name on the command line and in the store.
+    pub name: String,
+    /// Its name in tables.
+    pub label: String,
+    /// The name of its row in the paper's tables, if there is one.
+    pub paper: Option<String>,
+    /// The table that it belongs to.
+    pub group: Group,
+    /// Whether the paper has it for the sets of the plane only.
+    pub planar: bool,
+    /// Whether its answers are asked for under our guard as well.
+    pub guarded: bool,
+    /// About how many seconds a run takes, for the time left.
+    pub seconds: f64,
+    make: Maker,
+}
+
+impl Entry {
+    fn new<M: Method + 'static>(
+        (name, label): (&str, &str),
+        group: Group,
+        make: impl Fn(&Effort) -> M + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            label: label.to_owned(),
+            paper: None,
+            group,
+            planar: false,
+            guarded: false,
+            seconds: 1.0,
+            make: Box::new(move |effort| Box::new(make(effort))),
+        }
+    }
+
+    /// A row of the paper's tables.
+    fn in_paper(self, row: &str) -> Self {
+        Self {
+            paper: Some(row.to_owned()),
+            ..self
+        }
+    }
+
+    fn planar(self) -> Self {
+        Self {
+            planar: true,
+            ..self
+        }
+    }
+
+    fn guarded(self) -> Self {
+        Self {
+            guarded: true,
+            ..self
+        }
+    }
+
+    fn takes(self, seconds: f64) -> Self {
+        Self { seconds, ..self }
+    }
+
+    /// The method with the settings of an effort.
+    pub fn make(&self, effort: &Effort) -> Box<dyn Method> {
+        (self.make)(effort)
+    }
+}
+
+/// All methods, in the order of the tables.
+pub fn catalogue() -> &'static [Entry] {
+    static CATALOGUE: LazyLock<Vec<Entry>> = LazyLock::new(entries);
+    &CATALOGUE
+}
+
+/// A method by its name.
+///
+/// # Errors
+/// [`StudyError::Unknown`] with the names most like it.
+pub fn find(name: &str) -> Result<&'static Entry, StudyError> {
+    let found = catalogue().iter().find(|entry| entry.name == name);
+    found.ok_or_else(|| StudyError::Unknown {
+        what: "method",
+        name: name.to_owned(),
+        near: near_names(name, catalogue().iter().map(|entry| entry.name.as_str())),
+    })
+}
+
+fn entries() -> Vec<Entry> {
+    let mut entries = classical();
+    entries.extend(paper_variants());
+    entries.extend(ours());
+    entries.extend(ablations());
+    entries
+}
+
+fn classical() -> Vec<Entry> {
+    let classical = |name, label, row: &str, entry: fn((&'static str, &'static str)) -> Entry| {
+        entry((name, label)).in_paper(row).planar()
+    };
+    vec![
+        classical(
+            "projected-gradient",
+            "projected gradient",
+            "Projected Gradient",
+            |names| Entry::new(names, Group::Main, |_| ProjectedGradient),
+        ),
+        classical("penalty", "penalty method", "Penalty Method", |names| {
+            Entry::new(names, Group::Main, |_| Penalty)
+        }),
+        classical(
+            "augmented-lagrangian",
+            "augmented Lagrangian",
+            "Augmented Lagrangian",
+            |names| Entry::new(names, Group::Main, |_| AugmentedLagrangian),
+        ),
+        classical(
+            "interior-point",
+            "interior point",
+            "Interior Point",
+            |names| Entry::new(names, Group::Main, |_| InteriorPoint),
+        ),
+    ]
+}
+
+/// The released settings with the effort's share of epochs.
+fn released(effort: &Effort) -> PaperConfig {
+    PaperConfig {
+        effort: effort.paper_epochs,
+        ..PaperConfig::released()
+    }
+}
+
+/// FAB with a changed projector, trained end to end.
+fn fab(
+    names: (&str, &str),
+    group: Group,
+    change: impl Fn(PaperConfig) -> PaperConfig + Send + Sync + 'static,
+) -> Entry {
+    let make = move |effort: &Effort| Fab {
+        projector: change(released(effort)),
+        end_to_end: true,
+        solver: Supervised::default(),
+    };
+    Entry::new(names, group, make).takes(4.0)
+}
+
+fn paper_variants() -> Vec<Entry> {
+    let decoders = |count: usize| {
+        move |config| PaperConfig {
+            decoders: count,
+            ..config
+        }
+    };
+    let post_hoc = |effort: &Effort| Fab {
+        projector: released(effort),
+        end_to_end: false,
+        solver: Supervised::default(),
+    };
+    vec![
+        fab(("fab", "FAB, end to end"), Group::Main, |config| config).in_paper("FAB"),
+        Entry::new(("fab-post-hoc", "FAB, post hoc"), Group::Main, post_hoc).takes(4.0),
+        fab(
+            ("fab-2-decoders", "FAB, 2 decoders"),
+            Group::Main,
+            decoders(2),
+        )
+        .in_paper("FAB: 2 Decoder Nets")
+        .planar(),
+        fab(
+            ("fab-3-decoders", "FAB, 3 decoders"),
+            Group::Main,
+            decoders(3),
+        )
+        .in_paper("FAB: 3 Decoder Nets")
+        .planar(),
+        fab(
+            ("fab-phase-1-only", "FAB, phase 1 only"),
+            Group::Main,
+            PaperConfig::phase_one_only,
+        )
+        .in_paper("FAB: Phase 1 Only")
+        .planar(),
+        fab(
+            ("fab-no-hinge", "FAB, no hinge"),
+            Group::Main,
+            PaperConfig::without_hinge,
+        )
+        .in_paper("FAB: No Hinge Loss")
+        .planar(),
+        fab(
+            ("fab-no-discriminator", "FAB, no discriminator"),
+            Group::Main,
+            PaperConfig::without_discriminator,
+        )
+        .in_paper("FAB: No discriminator")
+        .planar(),
+    ]
+}
+
+fn ours() -> Vec<Entry> {
+    let default = |effort: &Effort| Ours {
+        projector: effort.projector.clone(),
+        solver: Unsupervised {
+            steps: effort.solver_steps,
+            ..Unsupervised::default()
+        },
+    };
+    let small = |effort: &Effort| Ours {
+        projector: effort.small_projector.clone(),
+        solver: Unsupervised {
+            steps: effort.solver_steps,
+            hidden: vec![64; 2],
+            ..Unsupervised::default()
+        },
+    };
+    vec![
+        Entry::new(("fabproj", "fabproj"), Group::Main, default)
+            .guarded()
+            .takes(10.0),
+        Entry::new(("fabproj-small", "fabproj, small"), Group::Main, small)
+            .guarded()
+            .takes(6.0),
+    ]
+}
+
+fn ablations() -> Vec<Entry> {
+    let coverage = [10, 25, 50, 75].map(|percent: u8| {
+        let (name, label) = (
+            format!("fab-coverage-{percent}"),
+            format!("FAB, {percent} % of the data"),
+        );
+        fab((&name, &label), Group::Ablations, move |config| {
+            PaperConfig {
+                coverage: f64::from(percent) / 100.0,
+                ..config
+            }
+        })
+        .in_paper(&format!("Cov-{percent}"))
+        .planar()
+    });
+    let sizes = [32, 64, 128]
+        .into_iter()
+        .flat_map(|width| [2, 4, 6].map(|depth| (width, depth)));
+    let capacity = sizes.map(|(width, depth)| {
+        let (name, label) = (
+            format!("fab-w{width}-d{depth}"),
+            format!("FAB, decoder {width} × {depth}"),
+        );
+        fab((&name, &label), Group::Ablations, move |config| {
+            PaperConfig {
+                decoder_width: width,
+                decoder_depth: depth,
+                ..config
+            }
+        })
+        .in_paper(&format!("W{width}-D{depth}"))
+        .planar()
+    });
+    coverage.into_iter().chain(capacity).collect()
+}

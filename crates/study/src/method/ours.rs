@@ -1,0 +1,110 @@
+//! fabproj: our recipe for the projector, and a solver network trained by the objective itself.
+//!
+//! The network proposes several points; all are projected at once, tested, and the best feasible one is
+//! the answer. It is FAB with other losses: encode, clamp, decode, frozen, and trained through.
+
+use std::sync::Arc;
+
+use fabproj::core::{Projector, Status, Workspace};
+use fabproj::train::ShapeConfig;
+use serde_json::{Value, json};
+
+use super::{Method, Solver, Task, Trained};
+use crate::problem::Problem;
+use crate::solver_net::{Frozen, SolverNet, SolverWork, Unsupervised};
+use crate::{ProjectorRecipe, StudyError, StudySet};
+
+/// Our recipe.
+pub struct Ours {
+    /// How the projector is trained.
+    pub projector: ShapeConfig,
+    /// How the solver network is trained.
+    pub solver: Unsupervised,
+}
+
+impl Method for Ours {
+    fn settings(&self) -> Value {
+        json!({ "solver": self.solver })
+    }
+
+    fn projector(&self) -> Option<ProjectorRecipe> {
+        Some(ProjectorRecipe::Shape(self.projector.clone()))
+    }
+
+    fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
+        let recipe = ProjectorRecipe::Shape(self.projector.clone());
+        let shared = task.shop.projector(&task.set, &recipe, task.seed)?;
+        let mut correction = Frozen::new(Arc::clone(&shared.projector));
+        let (net, curve) = self.solver.train(task, &mut correction)?;
+        Ok(Trained {
+            solver: Box::new(BestHead::new(net, shared.projector, Arc::clone(&task.set))),
+            curve,
+        })
+    }
+}
+
+/// All proposals, projected; the best feasible one is taken.
+pub struct BestHead {
+    net: SolverNet,
+    work: SolverWork,
+    points: Vec<f32>,
+    answers: Vec<f32>,
+    statuses: Vec<Status>,
+    projector: Arc<Projector>,
+    workspace: Workspace,
+    set: Arc<StudySet>,
+}
+
+impl BestHead {
+    /// Answers with a network and the projector that it was trained through.
+    pub fn new(net: SolverNet, projector: Arc<Projector>, set: Arc<StudySet>) -> Self {
+        let length = net.heads() * net.dim();
+        Self {
+            work: net.work(),
+            points: vec![0.0; length],
+            answers: vec![0.0; length],
+            statuses: vec![Status::Inside; net.heads()],
+            workspace: projector.workspace(),
+            net,
+            projector,
+            set,
+        }
+    }
+}
+
+impl Solver for BestHead {
+    fn answer(&mut self, problem: &Problem, y: &mut [f32]) {
+        self.net.propose(problem, &mut self.work, &mut self.points);
+        let (answers, statuses) = (&mut self.answers, &mut self.statuses);
+        let work = &mut self.workspace;
+        let tally = self
+            .projector
+            .project_batch(&self.points, &[], answers, statuses, work);
+        // Lengths and workspace fit by construction.
+        debug_assert!(tally.is_ok());
+        choose(problem, &self.set, &self.answers, y);
+    }
+}
+
+/// Writes the best of the feasible rows; if none is feasible, the best of all.
+pub fn choose(problem: &Problem, set: &StudySet, rows: &[f32], y: &mut [f32]) {
+    // Enough for every set of the study; answers must not allocate.
+    let mut wide = [0.0; 16];
+    let wide = &mut wide[..y.len()];
+    let mut best = (false, f64::INFINITY);
+    for row in rows.chunks_exact(y.len()) {
+        for (wide, row) in wide.iter_mut().zip(row) {
+            *wide = f64::from(*row);
+        }
+        let value = problem.value(wide);
+        let promising = !best.0 || value < best.1;
+        if !promising {
+            continue;
+        }
+        let feasible = set.set().contains(wide, &[]);
+        if (feasible && !best.0) || (feasible == best.0 && value < best.1) {
+            best = (feasible, value);
+            y.copy_from_slice(row);
+        }
+    }
+}

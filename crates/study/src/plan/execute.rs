@@ -1,0 +1,262 @@
+//! Working through a plan on several threads.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::{Event, Observer, Plan, Run};
+use crate::method::{Guarded, Task};
+use crate::store::{Found, RunKey, RunRecord, Store};
+use crate::workshop::projector_key;
+use crate::{ProjectorRecipe, StudyError, StudySet, Workshop};
+
+/// How a study went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Runs that were finished now.
+    pub finished: usize,
+    /// Runs whose results were in the store already.
+    pub kept: usize,
+    /// Runs that failed, with the reason.
+    pub failed: Vec<(String, String)>,
+}
+
+/// Does what is not done yet: first the projectors, longest first, then the runs.
+///
+/// # Errors
+/// [`StudyError`] when the store cannot be used or the study was stopped. A run that fails by itself is
+/// reported and does not end the study.
+pub fn execute(
+    plan: &Plan,
+    shop: &Workshop<'_>,
+    store: &Store,
+    threads: usize,
+    observer: &dyn Observer,
+) -> Result<Outcome, StudyError> {
+    let mut open = Vec::new();
+    for run in &plan.runs {
+        let key = run.key(shop.effort(), shop.protocol());
+        match store.run(&key)? {
+            Found::This(_) => continue,
+            Found::Nothing => {}
+            Found::SetAside(path) => {
+                let message = format!("a damaged result was set aside as {}", path.display());
+                observer.observe(&Event::Warning { message: &message });
+            }
+        }
+        open.push((run.clone(), key));
+    }
+    let projectors = needed_projectors(&open, shop, store);
+    observer.observe(&Event::Planned {
+        runs: plan.runs.len(),
+        kept: plan.runs.len() - open.len(),
+        projectors: projectors.len(),
+    });
+    let runs = open.iter().map(|(run, _)| run.entry.seconds).sum::<f64>();
+    let desk = Desk {
+        shop,
+        observer,
+        total: runs + projectors.iter().map(|wanted| wanted.seconds).sum::<f64>(),
+        done: Mutex::new(0.0),
+        failed: Mutex::new(Vec::new()),
+    };
+    desk.work(threads, &projectors, |wanted| {
+        let made = shop.projector(&wanted.set, &wanted.recipe, wanted.seed);
+        (wanted.name.clone(), wanted.seconds, made.map(drop))
+    })?;
+    desk.work(threads, &open, |(run, key)| {
+        let done = answer(run, key, shop).and_then(|record| store.save_run(&record));
+        (run.name(), run.entry.seconds, done)
+    })?;
+    let failed = desk
+        .failed
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    Ok(Outcome {
+        finished: open.len() - failed.len().min(open.len()),
+        kept: plan.runs.len() - open.len(),
+        failed,
+    })
+}
+
+/// Trains, asks, writes down.
+fn answer(run: &Run, key: &RunKey, shop: &Workshop<'_>) -> Result<RunRecord, StudyError> {
+    let method = run.entry.make(shop.effort());
+    let recipe = run.projector(method.as_ref(), shop.effort());
+    let shared = recipe
+        .map(|recipe| shop.projector(&run.set, &recipe, run.seed))
+        .transpose()?;
+    let exam = shop.exam(&run.set, run.objective)?;
+    let task = Task {
+        set: Arc::clone(&run.set),
+        objective: run.objective,
+        seed: run.seed,
+        shop,
+    };
+    let start = Instant::now();
+    let mut trained = method.train(&task)?;
+    let training_seconds = start.elapsed().as_secs_f64();
+    let answers = exam.examine(&run.set, trained.solver.as_mut());
+    let guarded = match (&shared, run.entry.guarded) {
+        (Some(shared), true) => {
+            let projector = Arc::clone(&shared.projector);
+            let mut guarded = Guarded::new(trained.solver, &run.set, projector)?;
+            Some(exam.examine(&run.set, &mut guarded))
+        }
+        _ => None,
+    };
+    Ok(RunRecord {
+        key: key.clone(),
+        training_seconds,
+        paper_gap_floor: exam.floor(),
+        answers,
+        guarded,
+        curve: trained.curve,
+        model: shared.map(|shared| shared.key),
+    })
+}
+
+/// A projector that some run needs and the store does not have.
+struct Wanted {
+    set: Arc<StudySet>,
+    recipe: ProjectorRecipe,
+    seed: u64,
+    name: String,
+    seconds: f64,
+}
+
+fn needed_projectors(open: &[(Run, RunKey)], shop: &Workshop<'_>, store: &Store) -> Vec<Wanted> {
+    let mut wanted = BTreeMap::new();
+    for (run, _) in open {
+        let method = run.entry.make(shop.effort());
+        let Some(recipe) = run.projector(method.as_ref(), shop.effort()) else {
+            continue;
+        };
+        let key = projector_key(&run.set, &recipe, run.seed);
+        if store.model_path(&key).exists() {
+            continue;
+        }
+        wanted.entry(key).or_insert_with(|| Wanted {
+            set: Arc::clone(&run.set),
+            seed: run.seed,
+            name: format!(
+                "{}, projector of {}, seed {}",
+                run.set.name(),
+                run.entry.name,
+                run.seed
+            ),
+            seconds: expected_seconds(&recipe, run.set.dim()),
+            recipe,
+        });
+    }
+    let mut wanted: Vec<Wanted> = wanted.into_values().collect();
+    wanted.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    wanted
+}
+
+/// About how long a projector's training takes on one core: good enough for the time left.
+fn expected_seconds(recipe: &ProjectorRecipe, dim: usize) -> f64 {
+    match recipe {
+        ProjectorRecipe::Shape(config) => 2.0 + config.phase_two as f64 * 3e-3,
+        ProjectorRecipe::Paper(config) => {
+            // 60 000 rows in the plane, 35 000 per dimension above.
+            let size = if dim > 2 { 0.55 * dim as f64 } else { 1.0 };
+            let capacity = (config.decoder_width as f64 / 64.0).max(0.7) * config.decoders as f64;
+            2.0 + 50.0 * config.effort * size * (0.5 + 0.5 * capacity)
+        }
+    }
+}
+
+/// What the threads of a study share.
+struct Desk<'a> {
+    shop: &'a Workshop<'a>,
+    observer: &'a dyn Observer,
+    /// Estimated seconds of everything.
+    total: f64,
+    done: Mutex<f64>,
+    failed: Mutex<Vec<(String, String)>>,
+}
+
+impl Desk<'_> {
+    /// Does all jobs. `job` gives a name, the estimated seconds, and how it went. The threads are not
+    /// those of rayon: a job that waits for another thread's projector must not hold up its training.
+    fn work<T: Sync + Named>(
+        &self,
+        threads: usize,
+        jobs: &[T],
+        job: impl Fn(&T) -> (String, f64, Result<(), StudyError>) + Sync,
+    ) -> Result<(), StudyError> {
+        let next = AtomicUsize::new(0);
+        let halted = AtomicBool::new(false);
+        let fatal = Mutex::new(None);
+        let worker = || {
+            while !halted.load(Ordering::Relaxed) {
+                let Some(wanted) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    return;
+                };
+                if let Err(error) = self.one(wanted, &job) {
+                    halted.store(true, Ordering::Relaxed);
+                    let mut fatal = fatal.lock().unwrap_or_else(PoisonError::into_inner);
+                    fatal.get_or_insert(error);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads.clamp(1, jobs.len().max(1)) {
+                scope.spawn(worker);
+            }
+        });
+        match fatal.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails only if the study cannot go on.
+    fn one<T: Named>(
+        &self,
+        wanted: &T,
+        job: &impl Fn(&T) -> (String, f64, Result<(), StudyError>),
+    ) -> Result<(), StudyError> {
+        self.shop.check_stop()?;
+        let name = wanted.name();
+        self.observer.observe(&Event::Started { name: &name });
+        let (name, seconds, result) = job(wanted);
+        match result {
+            Ok(()) => {}
+            Err(error @ (StudyError::Stopped | StudyError::Disk { .. } | StudyError::File(_))) => {
+                return Err(error);
+            }
+            Err(error) => {
+                let message = format!("{name}: {error}");
+                self.observer.observe(&Event::Warning { message: &message });
+                let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                failed.push((name.clone(), error.to_string()));
+            }
+        }
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        *done += seconds;
+        self.observer.observe(&Event::Finished {
+            name: &name,
+            done: *done / self.total.max(f64::MIN_POSITIVE),
+        });
+        Ok(())
+    }
+}
+
+trait Named {
+    fn name(&self) -> String;
+}
+
+impl Named for Wanted {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl Named for (Run, RunKey) {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+}

@@ -1,0 +1,182 @@
+//! What is to be run, and running it.
+
+mod execute;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::method::{Entry, Group, Method, catalogue, find};
+use crate::problem::Objective;
+use crate::protocol::Protocol;
+use crate::store::{RunKey, VERSION};
+use crate::{Effort, ProjectorRecipe, SETS, StudyError, StudySet};
+
+pub use self::execute::{Outcome, execute};
+
+/// Something that happened in a study.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The work is known.
+    Planned {
+        /// Runs in the plan.
+        runs: usize,
+        /// Runs whose results are in the store already.
+        kept: usize,
+        /// Projectors to train before the runs.
+        projectors: usize,
+    },
+    /// A projector's training or a run began.
+    Started {
+        /// What it is, for a person.
+        name: &'a str,
+    },
+    /// A projector's training or a run is done.
+    Finished {
+        /// What it is, for a person.
+        name: &'a str,
+        /// Share of the whole plan that is done, from 0 to 1, by estimated time.
+        done: f64,
+    },
+    /// Something that a person should know, but that does not end the study.
+    Warning {
+        /// What it is.
+        message: &'a str,
+    },
+}
+
+/// Receives the events of a study, from any of its threads.
+pub trait Observer: Sync {
+    /// Called for every event.
+    fn observe(&self, event: &Event<'_>);
+}
+
+/// What a person asks for. Empty lists stand for everything (methods: everything in the tables).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Sets by name.
+    pub sets: Vec<String>,
+    /// Objectives by name.
+    pub objectives: Vec<String>,
+    /// Tables by name; the main ones if empty.
+    pub tables: Vec<String>,
+    /// Methods by name, instead of tables.
+    pub methods: Vec<String>,
+    /// Seeds of independent trainings.
+    pub seeds: Vec<u64>,
+}
+
+/// One training of one method, and its answers.
+#[derive(Clone)]
+pub struct Run {
+    /// The set.
+    pub set: Arc<StudySet>,
+    /// The objective.
+    pub objective: Objective,
+    /// The method.
+    pub entry: &'static Entry,
+    /// The seed of the training.
+    pub seed: u64,
+}
+
+impl Run {
+    /// For people.
+    pub fn name(&self) -> String {
+        let (set, method) = (self.set.name(), &self.entry.name);
+        format!("{set}, {}, {method}, seed {}", self.objective, self.seed)
+    }
+
+    /// The projector that the run needs: its method's, or ours where its answers are guarded.
+    pub fn projector(&self, method: &dyn Method, effort: &Effort) -> Option<ProjectorRecipe> {
+        let ours = || ProjectorRecipe::Shape(effort.projector.clone());
+        method.projector().or_else(|| self.entry.guarded.then(ours))
+    }
+
+    /// What the run's result is kept under.
+    pub fn key(&self, effort: &Effort, protocol: Protocol) -> RunKey {
+        let method = self.entry.make(effort);
+        let projector = self.projector(method.as_ref(), effort);
+        RunKey {
+            version: VERSION,
+            set: self.set.name().to_owned(),
+            objective: self.objective,
+            method: self.entry.name.clone(),
+            settings: method.settings(),
+            projector: serde_json::to_value(projector).unwrap_or_default(),
+            seed: self.seed,
+            protocol,
+        }
+    }
+}
+
+/// All runs of a study.
+pub struct Plan {
+    /// The runs, set by set.
+    pub runs: Vec<Run>,
+}
+
+impl Plan {
+    /// What a selection means. Methods that the paper has in the plane only are left out elsewhere,
+    /// unless they were named.
+    ///
+    /// # Errors
+    /// [`StudyError::Unknown`] for a name that is not known, with the names most like it.
+    pub fn new(selection: &Selection) -> Result<Self, StudyError> {
+        let sets = match selection.sets.is_empty() {
+            true => SETS.map(str::to_owned).to_vec(),
+            false => selection.sets.clone(),
+        };
+        let sets: Result<Vec<_>, _> = sets.iter().map(|name| StudySet::open(name)).collect();
+        let objectives = match selection.objectives.is_empty() {
+            true => Objective::ALL.to_vec(),
+            false => parsed(&selection.objectives)?,
+        };
+        let entries = entries(selection)?;
+        let seeds = match selection.seeds.is_empty() {
+            true => vec![0],
+            false => selection.seeds.clone(),
+        };
+        let mut runs = Vec::new();
+        for set in sets? {
+            for &seed in &seeds {
+                for &entry in &entries {
+                    if entry.planar && set.dim() > 2 && selection.methods.is_empty() {
+                        continue;
+                    }
+                    runs.extend(objectives.iter().map(|&objective| Run {
+                        set: Arc::clone(&set),
+                        objective,
+                        entry,
+                        seed,
+                    }));
+                }
+            }
+        }
+        Ok(Self { runs })
+    }
+}
+
+fn parsed(names: &[String]) -> Result<Vec<Objective>, StudyError> {
+    names.iter().map(|name| name.parse()).collect()
+}
+
+/// The methods that were named, or those of the tables.
+fn entries(selection: &Selection) -> Result<Vec<&'static Entry>, StudyError> {
+    if !selection.methods.is_empty() {
+        return selection.methods.iter().map(|name| find(name)).collect();
+    }
+    let mut groups = BTreeSet::new();
+    for name in &selection.tables {
+        let found = Group::ALL.into_iter().find(|group| group.name() == name);
+        groups.insert(found.ok_or_else(|| StudyError::Unknown {
+            what: "table",
+            name: name.clone(),
+            near: fabproj::near::near_names(name, Group::ALL.map(Group::name)),
+        })?);
+    }
+    if groups.is_empty() {
+        groups.insert(Group::Main);
+    }
+    let all = catalogue().iter();
+    Ok(all.filter(|entry| groups.contains(&entry.group)).collect())
+}

@@ -1,0 +1,182 @@
+//! The questions that every method is asked, and what is written down about its answers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::method::{ITERATIONS, Samples, Solver, descend};
+use crate::problem::{Objective, Problem};
+use crate::{StudyError, StudySet};
+
+/// Answers that are given before the clock counts.
+const WARM_UP: usize = 50;
+
+/// How many problems are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protocol {
+    /// Independent draws of problems; the paper calls them seeds.
+    pub draws: u64,
+    /// Problems of each draw.
+    pub problems: usize,
+}
+
+impl Protocol {
+    /// The paper's: 5 draws of 300 problems.
+    pub const RELEASED: Self = Self {
+        draws: 5,
+        problems: 300,
+    };
+}
+
+/// Problems with what they are judged by. The same for all methods.
+pub struct Exam {
+    problems: Vec<Problem>,
+    /// f*: the smallest value on the set.
+    best: Vec<f64>,
+    /// The value at the paper's "ground truth", 100 iterations of projected gradient.
+    reference: Vec<f64>,
+}
+
+/// A mean with the spread of what it is a mean of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moments {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation over problems.
+    pub deviation: f64,
+    /// The largest.
+    pub most: f64,
+}
+
+impl Moments {
+    fn of(values: &[f64]) -> Self {
+        if values.is_empty() {
+            return Self::default();
+        }
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / count;
+        Self {
+            mean,
+            deviation: variance.sqrt(),
+            most: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+}
+
+/// What is written down about a method's answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answers {
+    /// Problems asked.
+    pub count: usize,
+    /// Answers that are in the set, decided in f64 without tolerance.
+    pub feasible: usize,
+    /// f(y) − f* over the feasible answers.
+    pub true_gap: Moments,
+    /// |f(y) − f(y_PGD)| over all answers, as the released code does it.
+    pub paper_gap: Moments,
+    /// The set's violation of the infeasible answers.
+    pub violation: Moments,
+    /// Microseconds per answer: the median.
+    pub p50_us: f64,
+    /// Microseconds per answer: 99 of 100 are faster.
+    pub p99_us: f64,
+    /// Microseconds per answer: the mean.
+    pub mean_us: f64,
+}
+
+impl Answers {
+    /// Share of feasible answers.
+    pub fn feasible_share(&self) -> f64 {
+        self.feasible as f64 / self.count.max(1) as f64
+    }
+}
+
+impl Exam {
+    /// Draws the problems and solves them, exactly and by the paper's "ground truth".
+    ///
+    /// # Errors
+    /// When the set cannot be sampled.
+    pub fn prepare(
+        set: &Arc<StudySet>,
+        objective: Objective,
+        protocol: &Protocol,
+    ) -> Result<Self, StudyError> {
+        let samples = Samples::new(set)?;
+        let mut exam = Self {
+            problems: Vec::new(),
+            best: Vec::new(),
+            reference: Vec::new(),
+        };
+        let mut y = vec![0.0; set.dim()];
+        for draw in 0..protocol.draws {
+            let mut random = ChaCha8Rng::seed_from_u64(draw);
+            random.set_stream(1 + objective as u64);
+            for _ in 0..protocol.problems {
+                let problem = Problem::draw(objective, set.dim(), &mut random);
+                descend(&problem, &samples, ITERATIONS, &mut random, &mut y);
+                exam.reference.push(problem.value(&y));
+                exam.best.push(set.best_value(&problem));
+                exam.problems.push(problem);
+            }
+        }
+        Ok(exam)
+    }
+
+    /// The mean paper gap of an exact solver: below it, a smaller paper gap is a worse answer.
+    pub fn floor(&self) -> f64 {
+        let gaps = self.reference.iter().zip(&self.best);
+        gaps.map(|(reference, best)| (reference - best).abs())
+            .sum::<f64>()
+            / self.best.len().max(1) as f64
+    }
+
+    /// Asks all problems.
+    pub fn examine(&self, set: &StudySet, solver: &mut dyn Solver) -> Answers {
+        let dim = set.dim();
+        let (mut y, mut wide, mut gradient) = (vec![0.0_f32; dim], vec![0.0; dim], vec![0.0; dim]);
+        for problem in self.problems.iter().cycle().take(WARM_UP) {
+            solver.answer(problem, &mut y);
+        }
+        let (mut times, mut true_gaps) = (Vec::new(), Vec::new());
+        let (mut paper_gaps, mut violations) = (Vec::new(), Vec::new());
+        let known = self.best.iter().zip(&self.reference);
+        for (problem, (best, reference)) in self.problems.iter().zip(known) {
+            let start = Instant::now();
+            solver.answer(problem, &mut y);
+            times.push(start.elapsed().as_secs_f64() * 1e6);
+            for (wide, y) in wide.iter_mut().zip(&y) {
+                *wide = f64::from(*y);
+            }
+            let value = problem.value(&wide);
+            paper_gaps.push((value - reference).abs());
+            if set.set().contains(&wide, &[]) {
+                true_gaps.push(value - best);
+            } else {
+                let violation = set.set().violation(&wide, &[], &mut gradient);
+                violations.push(violation.unwrap_or(f64::NAN));
+            }
+        }
+        times.sort_unstable_by(f64::total_cmp);
+        Answers {
+            count: self.problems.len(),
+            feasible: true_gaps.len(),
+            true_gap: Moments::of(&true_gaps),
+            paper_gap: Moments::of(&paper_gaps),
+            violation: Moments::of(&violations),
+            p50_us: quantile(&times, 0.5),
+            p99_us: quantile(&times, 0.99),
+            mean_us: Moments::of(&times).mean,
+        }
+    }
+}
+
+/// A quantile of sorted values.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = (share * sorted.len() as f64) as usize;
+    let place = place.min(sorted.len().saturating_sub(1));
+    sorted.get(place).copied().unwrap_or(f64::NAN)
+}

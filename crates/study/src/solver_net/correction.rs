@@ -1,0 +1,80 @@
+//! What stands between a network's output and the answer while the network is trained.
+
+use std::sync::Arc;
+
+use fabproj::core::{Gradient, Projector, Status, Workspace};
+
+/// A map from proposed points to answers, with its gradient. Rows follow each other.
+pub trait Correction {
+    /// Writes the answers.
+    fn correct(&mut self, points: &[f32], answers: &mut [f32]);
+
+    /// Writes the gradient of a loss with respect to the points from that with respect to the answers
+    /// (`cotangent`) of the latest [`correct`](Self::correct), whose points are given again.
+    fn pull_back(&mut self, points: &[f32], cotangent: &[f32], gradient: &mut [f32]);
+
+    /// Adds a loss of the points themselves to `losses` (one per row), and writes its gradient.
+    fn penalise(&mut self, points: &[f32], losses: &mut [f32], gradient: &mut [f32]) {
+        let _ = (points, losses);
+        gradient.fill(0.0);
+    }
+}
+
+/// A trained projector that does not change any more.
+pub struct Frozen {
+    projector: Arc<Projector>,
+    workspace: Workspace,
+    statuses: Vec<Status>,
+    again: Vec<f32>,
+}
+
+impl Frozen {
+    /// Through this projector.
+    pub fn new(projector: Arc<Projector>) -> Self {
+        Self {
+            workspace: projector.workspace(),
+            projector,
+            statuses: Vec::new(),
+            again: Vec::new(),
+        }
+    }
+}
+
+impl Correction for Frozen {
+    fn correct(&mut self, points: &[f32], answers: &mut [f32]) {
+        let rows = points.len() / self.projector.dim();
+        self.statuses.resize(rows, Status::Inside);
+        let (statuses, work) = (&mut self.statuses[..rows], &mut self.workspace);
+        let done = self
+            .projector
+            .project_batch(points, &[], answers, statuses, work);
+        // Lengths and workspace fit by construction.
+        debug_assert!(done.is_ok());
+    }
+
+    fn pull_back(&mut self, points: &[f32], cotangent: &[f32], gradient: &mut [f32]) {
+        self.again.resize(points.len(), 0.0);
+        let gradient = Gradient {
+            y: gradient,
+            x: &mut [],
+        };
+        let (again, work) = (&mut self.again[..points.len()], &mut self.workspace);
+        let done = self
+            .projector
+            .vjp_batch(points, &[], cotangent, again, gradient, work);
+        debug_assert!(done.is_ok());
+    }
+}
+
+/// The points are the answers.
+pub struct Uncorrected;
+
+impl Correction for Uncorrected {
+    fn correct(&mut self, points: &[f32], answers: &mut [f32]) {
+        answers.copy_from_slice(points);
+    }
+
+    fn pull_back(&mut self, _points: &[f32], cotangent: &[f32], gradient: &mut [f32]) {
+        gradient.copy_from_slice(cotangent);
+    }
+}

@@ -1,0 +1,170 @@
+//! A problem's numbers as a network reads them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::problem::{Objective, Problem, norm};
+
+/// Points and targets farther out than this are shortened to it: where the optimum on a set of radius 2
+/// lies hardly depends on how far they are.
+const REACH: f64 = 4.0;
+/// Length of the base point of linear problems, whose optima are at the rim of the sets.
+const RIM: f64 = 2.0;
+/// Dimensions that fit on the stack.
+const MOST: usize = 16;
+
+/// How problems are presented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Features {
+    /// As released: the upper triangle of Q and p; c; t. Outputs are points.
+    Paper,
+    /// Without the scales that do not change the answer, and with the unconstrained minimiser of
+    /// quadratic problems. Outputs are added to a base point near the answer.
+    ScaleFree,
+}
+
+impl Features {
+    /// How many there are.
+    pub fn count(self, objective: Objective, dim: usize) -> usize {
+        let triangle = dim * (dim + 1) / 2;
+        match (self, objective) {
+            (Self::Paper, Objective::Quadratic) => triangle + dim,
+            (Self::Paper, _) | (Self::ScaleFree, Objective::Linear) => dim,
+            (Self::ScaleFree, Objective::Distance) => 2 * dim,
+            (Self::ScaleFree, Objective::Quadratic) => triangle + 2 * dim + 1,
+        }
+    }
+
+    /// Writes them, and the base point.
+    pub fn write(self, problem: &Problem, features: &mut [f32], base: &mut [f32]) {
+        match (self, problem.objective()) {
+            (Self::Paper, Objective::Quadratic) => {
+                base.fill(0.0);
+                let rest = write_triangle(problem, 1.0, features);
+                write_scaled(problem.vector(), 1.0, rest);
+            }
+            (Self::Paper, _) => {
+                base.fill(0.0);
+                write_scaled(problem.vector(), 1.0, features);
+            }
+            (Self::ScaleFree, Objective::Linear) => {
+                let scale = 1.0 / norm(problem.vector()).max(f64::MIN_POSITIVE);
+                write_scaled(problem.vector(), scale, features);
+                write_scaled(problem.vector(), -RIM * scale, base);
+            }
+            (Self::ScaleFree, Objective::Distance) => {
+                let length = norm(problem.vector()).max(f64::MIN_POSITIVE);
+                let (direction, shortened) = features.split_at_mut(base.len());
+                write_scaled(problem.vector(), 1.0 / length, direction);
+                write_scaled(problem.vector(), length.min(REACH) / length, shortened);
+                base.copy_from_slice(shortened);
+            }
+            (Self::ScaleFree, Objective::Quadratic) => quadratic(problem, features, base),
+        }
+    }
+}
+
+fn quadratic(problem: &Problem, features: &mut [f32], base: &mut [f32]) {
+    let (dim, matrix, vector) = (problem.dim(), problem.matrix(), problem.vector());
+    let trace: f64 = matrix.iter().step_by(dim + 1).sum();
+    let rest = write_triangle(problem, dim as f64 / trace, features);
+    let (linear, rest) = rest.split_at_mut(dim);
+    write_scaled(vector, dim as f64 / (trace + norm(vector)), linear);
+    rest[0] = (1.0 / (1.0 + trace)) as f32;
+    let mut minimiser = [0.0; MOST];
+    let minimiser = &mut minimiser[..dim];
+    minimise(matrix, vector, minimiser);
+    let length = norm(minimiser).max(f64::MIN_POSITIVE);
+    write_scaled(minimiser, length.min(REACH) / length, &mut rest[1..]);
+    base.copy_from_slice(&rest[1..]);
+}
+
+fn write_scaled(values: &[f64], scale: f64, out: &mut [f32]) {
+    for (out, value) in out.iter_mut().zip(values) {
+        *out = (scale * value) as f32;
+    }
+}
+
+/// Writes the rows of Q's upper triangle; what is left of `out` is returned.
+fn write_triangle<'o>(problem: &Problem, scale: f64, out: &'o mut [f32]) -> &'o mut [f32] {
+    let dim = problem.dim();
+    let mut rest = out;
+    for (row, entries) in problem.matrix().chunks_exact(dim).enumerate() {
+        let (part, tail) = rest.split_at_mut(dim - row);
+        write_scaled(&entries[row..], scale, part);
+        rest = tail;
+    }
+    rest
+}
+
+/// Writes −Q⁻¹p by a Cholesky factorisation on the stack.
+fn minimise(matrix: &[f64], vector: &[f64], out: &mut [f64]) {
+    let dim = vector.len();
+    let mut factor = [0.0; MOST * MOST];
+    for row in 0..dim {
+        for column in 0..=row {
+            let (left, right) = (&factor[row * MOST..], &factor[column * MOST..]);
+            let known: f64 = (0..column).map(|k| left[k] * right[k]).sum();
+            let rest = matrix[row * dim + column] - known;
+            factor[row * MOST + column] = if row == column {
+                rest.max(1e-12).sqrt()
+            } else {
+                rest / factor[column * MOST + column]
+            };
+        }
+    }
+    for row in 0..dim {
+        let known: f64 = (0..row).map(|k| factor[row * MOST + k] * out[k]).sum();
+        out[row] = (-vector[row] - known) / factor[row * MOST + row];
+    }
+    for row in (0..dim).rev() {
+        let known: f64 = (row + 1..dim)
+            .map(|k| factor[k * MOST + row] * out[k])
+            .sum();
+        out[row] = (out[row] - known) / factor[row * MOST + row];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn the_minimiser_has_no_gradient() {
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        for dim in [2, 3, 10] {
+            let problem = Problem::draw(Objective::Quadratic, dim, &mut random);
+            let (mut y, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
+            minimise(problem.matrix(), problem.vector(), &mut y);
+            problem.gradient(&y, &mut gradient);
+            assert!(norm(&gradient) < 1e-8, "{dim}: {gradient:?}");
+        }
+    }
+
+    #[test]
+    fn scale_free_features_do_not_change_with_the_scale_of_a_linear_problem() {
+        let write = |scale: f64| {
+            let problem = Problem::linear(vec![scale * 0.3, -scale]);
+            let (mut features, mut base) = ([0.0; 2], [0.0; 2]);
+            Features::ScaleFree.write(&problem, &mut features, &mut base);
+            (features, base)
+        };
+        assert_eq!(write(1.0), write(4.0));
+    }
+
+    #[test]
+    fn every_feature_is_written() {
+        let mut random = ChaCha8Rng::seed_from_u64(5);
+        for kind in [Features::Paper, Features::ScaleFree] {
+            for objective in Objective::ALL {
+                let problem = Problem::draw(objective, 3, &mut random);
+                let mut features = vec![f32::NAN; kind.count(objective, 3)];
+                let mut base = [f32::NAN; 3];
+                kind.write(&problem, &mut features, &mut base);
+                assert!(features.iter().chain(&base).all(|value| value.is_finite()));
+            }
+        }
+    }
+}

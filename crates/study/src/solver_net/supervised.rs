@@ -1,0 +1,138 @@
+//! The paper's training of solver networks: toward points that projected gradient found.
+
+use std::sync::Arc;
+
+use fabproj::nn::{Adam, AdamConfig, Tape};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+use super::{Correction, Features, SolverNet};
+use crate::method::{Samples, Task, descend};
+use crate::problem::{Objective, Problem};
+use crate::{StudyError, StudySet};
+
+/// Steps, which the released code calls epochs.
+const STEPS: usize = 500;
+/// Problems per step.
+const ROWS: usize = 32;
+/// Iterations of projected gradient for one target.
+const ITERATIONS: usize = 50;
+/// Steps between two points of the training curve.
+const CURVE: usize = 25;
+
+/// Problems for all steps with their targets, shared by all networks for a set and an objective.
+pub struct Targets {
+    features: Vec<f32>,
+    points: Vec<f32>,
+}
+
+impl Targets {
+    /// Draws the problems and runs projected gradient on each.
+    ///
+    /// # Errors
+    /// When the set cannot be sampled.
+    pub fn make(set: &Arc<StudySet>, objective: Objective, seed: u64) -> Result<Self, StudyError> {
+        let samples = Samples::new(set)?;
+        let dim = set.dim();
+        let count = Features::Paper.count(objective, dim);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(11);
+        let mut targets = Self {
+            features: vec![0.0; STEPS * ROWS * count],
+            points: vec![0.0; STEPS * ROWS * dim],
+        };
+        let (mut y, mut base) = (vec![0.0; dim], vec![0.0; dim]);
+        let mut problem = Problem::draw(objective, dim, &mut random);
+        let rows = targets.features.chunks_exact_mut(count);
+        for (features, point) in rows.zip(targets.points.chunks_exact_mut(dim)) {
+            problem.redraw(&mut random);
+            Features::Paper.write(&problem, features, &mut base);
+            descend(&problem, &samples, ITERATIONS, &mut random, &mut y);
+            for (point, y) in point.iter_mut().zip(&y) {
+                *point = *y as f32;
+            }
+        }
+        Ok(targets)
+    }
+}
+
+/// Settings of the paper's training; the defaults are the released ones.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Supervised {
+    /// Hidden layers. Default 128, 128, 128.
+    pub hidden: Vec<usize>,
+    /// Learning rate of Adam. Default 0.001.
+    pub rate: f32,
+}
+
+impl Default for Supervised {
+    fn default() -> Self {
+        Self {
+            hidden: vec![128; 3],
+            rate: 1e-3,
+        }
+    }
+}
+
+impl Supervised {
+    /// Trains a network so that its corrected outputs come near the targets; 500 steps of 32 problems.
+    ///
+    /// # Errors
+    /// [`StudyError`] when the targets cannot be made, the numbers grow beyond all bounds, or the
+    /// study stops.
+    pub fn train(
+        &self,
+        task: &Task<'_>,
+        correction: &mut dyn Correction,
+    ) -> Result<(SolverNet, Vec<(u64, f64)>), StudyError> {
+        let targets = task.shop.targets(&task.set, task.objective, task.seed)?;
+        let dim = task.set.dim();
+        let mut random = ChaCha8Rng::seed_from_u64(task.seed);
+        random.set_stream(12);
+        let objective = task.objective;
+        let mut net = SolverNet::new(
+            Features::Paper,
+            objective,
+            dim,
+            &self.hidden,
+            1,
+            &mut random,
+        )?;
+        let length = net.network().parameters().len();
+        let mut adam = Adam::new(AdamConfig::default(), length);
+        let (mut tape, mut gradient) = (Tape::new(), vec![0.0; length]);
+        let mut answers = vec![0.0; ROWS * dim];
+        let (mut cotangent, mut delta) = (answers.clone(), answers.clone());
+        let mut curve = Vec::new();
+        let features = targets.features.chunks_exact(ROWS * net.inputs());
+        let batches = features.zip(targets.points.chunks_exact(ROWS * dim));
+        for (step, (features, points)) in batches.enumerate() {
+            task.shop.check_stop()?;
+            let outputs = net.network().forward(features, ROWS, &mut tape).to_vec();
+            correction.correct(&outputs, &mut answers);
+            let mut loss = 0.0;
+            for ((cotangent, answer), point) in cotangent.iter_mut().zip(&answers).zip(points) {
+                let error = answer - point;
+                loss += f64::from(error * error);
+                *cotangent = 2.0 * error / (ROWS * dim) as f32;
+            }
+            if !loss.is_finite() {
+                return Err(StudyError::Diverged {
+                    what: "a solver network".to_owned(),
+                    step: step as u64,
+                });
+            }
+            if step.is_multiple_of(CURVE) {
+                curve.push((step as u64, loss / (ROWS * dim) as f64));
+            }
+            correction.pull_back(&outputs, &cotangent, &mut delta);
+            gradient.fill(0.0);
+            net.network()
+                .backward(&mut tape, &delta, Some(&mut gradient), None);
+            adam.update(net.network_mut().parameters_mut(), &gradient, self.rate);
+        }
+        Ok((net, curve))
+    }
+}

@@ -1,0 +1,368 @@
+//! Training of solver networks by the objective itself.
+
+use fabproj::nn::{Adam, AdamConfig, Cosine, Tape, clip_norm};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+use serde::Serialize;
+
+use super::{Correction, Features, SolverNet};
+use crate::StudyError;
+use crate::method::Task;
+use crate::problem::{Objective, Problem, norm};
+
+/// Share of the loss that every head gets, so that none dies.
+const EVERY_HEAD: f32 = 0.02;
+/// Gradients are shortened to this length.
+const CLIP: f32 = 5.0;
+/// Steps between two points of the training curve.
+const CURVE: u64 = 50;
+
+/// Settings of the training; the defaults are ours.
+///
+/// Per head the loss is f(answer)/scale + stay·‖point − answer‖² (and what the [`Correction`] adds);
+/// the heads of a problem are weighted by a softmin of their losses that sharpens over the training,
+/// so that they share the problems among them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Unsupervised {
+    /// How problems are presented. Default [`Features::ScaleFree`].
+    pub features: Features,
+    /// Hidden layers. Default 128, 128, 128.
+    pub hidden: Vec<usize>,
+    /// Points proposed per problem. Default 4.
+    pub heads: usize,
+    /// Steps. Default 3000.
+    pub steps: u64,
+    /// Fresh problems per step. Default 128.
+    pub rows: usize,
+    /// Peak learning rate of Adam. Default 0.002.
+    pub rate: f32,
+    /// Weight of the squared distance between point and answer. Default 0.05.
+    pub stay: f32,
+    /// Standard deviation of the heads' first biases. Default 0.7.
+    pub spread: f32,
+}
+
+impl Default for Unsupervised {
+    fn default() -> Self {
+        Self {
+            features: Features::ScaleFree,
+            hidden: vec![128; 3],
+            heads: 4,
+            steps: 3_000,
+            rows: 128,
+            rate: 2e-3,
+            stay: 0.05,
+            spread: 0.7,
+        }
+    }
+}
+
+impl Unsupervised {
+    /// Trains a network.
+    ///
+    /// # Errors
+    /// [`StudyError`] when the numbers grow beyond all bounds or the study stops.
+    pub fn train(
+        &self,
+        task: &Task<'_>,
+        correction: &mut dyn Correction,
+    ) -> Result<(SolverNet, Vec<(u64, f64)>), StudyError> {
+        let mut random = ChaCha8Rng::seed_from_u64(task.seed);
+        random.set_stream(21 + task.objective as u64);
+        let mut net = self.start(task, &mut random)?;
+        let length = net.network().parameters().len();
+        let mut adam = Adam::new(AdamConfig::default(), length);
+        let schedule = Cosine {
+            peak: self.rate,
+            end_fraction: 0.002,
+            warm_up: 100,
+            total: self.steps,
+        };
+        let (mut tape, mut gradient) = (Tape::new(), vec![0.0; length]);
+        let mut batch = Batch::new(self, task, &net, &mut random);
+        let mut curve = Vec::new();
+        for step in 0..self.steps {
+            task.shop.check_stop()?;
+            batch.draw(&net, &mut random);
+            let outputs = net.network().forward(&batch.features, self.rows, &mut tape);
+            batch.propose(outputs);
+            let left = 1.0 - step as f32 / self.steps as f32;
+            let loss = batch.differentiate(self, 0.5 * left * left + 1e-3, correction);
+            if !loss.is_finite() {
+                let what = "a solver network".to_owned();
+                return Err(StudyError::Diverged { what, step });
+            }
+            if step.is_multiple_of(CURVE) {
+                curve.push((step, loss));
+            }
+            gradient.fill(0.0);
+            net.network()
+                .backward(&mut tape, &batch.delta, Some(&mut gradient), None);
+            clip_norm(&mut gradient, CLIP);
+            let rate = schedule.at(step);
+            adam.update(net.network_mut().parameters_mut(), &gradient, rate);
+        }
+        Ok((net, curve))
+    }
+
+    /// Heads that begin apart from each other.
+    fn start(&self, task: &Task<'_>, random: &mut ChaCha8Rng) -> Result<SolverNet, StudyError> {
+        let dim = task.set.dim();
+        let hidden = &self.hidden;
+        let mut net = SolverNet::new(
+            self.features,
+            task.objective,
+            dim,
+            hidden,
+            self.heads,
+            random,
+        )?;
+        if self.heads > 1 {
+            let last = net.network().spec().layer_count() - 1;
+            let bias = net.network_mut().bias_mut(last);
+            bias.fill_with(|| self.spread * random.sample::<f32, _>(StandardNormal));
+        }
+        Ok(net)
+    }
+}
+
+/// What a unit of the objective is worth in a problem.
+fn scale(problem: &Problem) -> f64 {
+    let length = norm(problem.vector());
+    match problem.objective() {
+        Objective::Linear => length.max(1e-9),
+        Objective::Distance => 1.0 + length,
+        Objective::Quadratic => {
+            let diagonal = problem.matrix().iter().step_by(problem.dim() + 1);
+            diagonal.sum::<f64>() + length
+        }
+    }
+}
+
+/// The problems of a step, and all that is computed from them.
+struct Batch {
+    problems: Vec<Problem>,
+    features: Vec<f32>,
+    bases: Vec<f32>,
+    points: Vec<f32>,
+    answers: Vec<f32>,
+    cotangent: Vec<f32>,
+    delta: Vec<f32>,
+    own: Vec<f32>,
+    losses: Vec<f32>,
+    weights: Vec<f32>,
+    dim: usize,
+    heads: usize,
+}
+
+impl Batch {
+    fn new(
+        settings: &Unsupervised,
+        task: &Task<'_>,
+        net: &SolverNet,
+        random: &mut ChaCha8Rng,
+    ) -> Self {
+        let (rows, dim, heads) = (settings.rows, net.dim(), net.heads());
+        let problems = (0..rows).map(|_| Problem::draw(task.objective, dim, random));
+        let points = vec![0.0; rows * heads * dim];
+        Self {
+            problems: problems.collect(),
+            features: vec![0.0; rows * net.inputs()],
+            bases: vec![0.0; rows * dim],
+            answers: points.clone(),
+            cotangent: points.clone(),
+            delta: points.clone(),
+            own: points.clone(),
+            points,
+            losses: vec![0.0; rows * heads],
+            weights: vec![0.0; heads],
+            dim,
+            heads,
+        }
+    }
+
+    fn draw(&mut self, net: &SolverNet, random: &mut ChaCha8Rng) {
+        let features = self.features.chunks_exact_mut(net.inputs());
+        let bases = self.bases.chunks_exact_mut(self.dim);
+        for ((problem, features), base) in self.problems.iter_mut().zip(features).zip(bases) {
+            problem.redraw(random);
+            net.prepare(problem, features, base);
+        }
+    }
+
+    /// Adds the network's outputs to the base points.
+    fn propose(&mut self, outputs: &[f32]) {
+        let width = self.heads * self.dim;
+        let rows = self
+            .points
+            .chunks_exact_mut(width)
+            .zip(outputs.chunks_exact(width));
+        for ((points, outputs), base) in rows.zip(self.bases.chunks_exact(self.dim)) {
+            for ((point, output), base) in points.iter_mut().zip(outputs).zip(base.iter().cycle()) {
+                *point = base + output;
+            }
+        }
+    }
+
+    /// The mean over problems of the weighted losses; its gradient with respect to the outputs is in
+    /// `delta` afterwards.
+    fn differentiate(
+        &mut self,
+        settings: &Unsupervised,
+        temperature: f32,
+        correction: &mut dyn Correction,
+    ) -> f64 {
+        let (dim, heads) = (self.dim, self.heads);
+        correction.correct(&self.points, &mut self.answers);
+        self.evaluate(settings.stay);
+        correction.penalise(&self.points, &mut self.losses, &mut self.own);
+        let mut total = 0.0;
+        let share = 1.0 / self.problems.len() as f32;
+        for row in 0..self.problems.len() {
+            let losses = &self.losses[row * heads..][..heads];
+            soft_minimum(losses, temperature, &mut self.weights);
+            for (head, weight) in self.weights.iter().enumerate() {
+                total += f64::from(weight * losses[head]);
+                let place = (row * heads + head) * dim;
+                for value in &mut self.cotangent[place..][..dim] {
+                    *value *= weight * share;
+                }
+                for (index, own) in self.own[place..][..dim].iter_mut().enumerate() {
+                    let apart = self.points[place + index] - self.answers[place + index];
+                    *own = weight * share * (*own + 2.0 * settings.stay * apart);
+                }
+            }
+        }
+        correction.pull_back(&self.points, &self.cotangent, &mut self.delta);
+        for (delta, own) in self.delta.iter_mut().zip(&self.own) {
+            *delta += own;
+        }
+        total * f64::from(share)
+    }
+
+    /// Losses of all heads, and their gradients with respect to the answers in `cotangent`.
+    fn evaluate(&mut self, stay: f32) {
+        let (dim, heads) = (self.dim, self.heads);
+        let (mut y, mut gradient) = ([0.0; 16], [0.0; 16]);
+        let (y, gradient) = (&mut y[..dim], &mut gradient[..dim]);
+        for (row, problem) in self.problems.iter().enumerate() {
+            let scale = 1.0 / scale(problem);
+            for head in 0..heads {
+                let place = (row * heads + head) * dim;
+                let (point, answer) = (&self.points[place..][..dim], &self.answers[place..][..dim]);
+                for (y, answer) in y.iter_mut().zip(answer) {
+                    *y = f64::from(*answer);
+                }
+                problem.gradient(y, gradient);
+                let mut loss = (scale * problem.value(y)) as f32;
+                let cotangent = &mut self.cotangent[place..][..dim];
+                for index in 0..dim {
+                    let apart = point[index] - answer[index];
+                    loss += stay * apart * apart;
+                    cotangent[index] = (scale * gradient[index]) as f32 - 2.0 * stay * apart;
+                }
+                self.losses[row * heads + head] = loss;
+            }
+        }
+    }
+}
+
+/// Weights that are largest for the smallest loss; every head keeps a little.
+fn soft_minimum(losses: &[f32], temperature: f32, weights: &mut [f32]) {
+    let least = losses.iter().copied().fold(f32::INFINITY, f32::min);
+    for (weight, loss) in weights.iter_mut().zip(losses) {
+        *weight = ((least - loss) / temperature).exp();
+    }
+    let sum: f32 = weights.iter().sum();
+    let even = EVERY_HEAD / losses.len() as f32;
+    for weight in weights {
+        *weight = *weight / sum + even;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Effort, StudySet, Workshop};
+
+    /// Halves the points, and charges for their squares.
+    struct Halving;
+
+    impl Correction for Halving {
+        fn correct(&mut self, points: &[f32], answers: &mut [f32]) {
+            for (answer, point) in answers.iter_mut().zip(points) {
+                *answer = 0.5 * point;
+            }
+        }
+
+        fn pull_back(&mut self, _points: &[f32], cotangent: &[f32], gradient: &mut [f32]) {
+            for (gradient, cotangent) in gradient.iter_mut().zip(cotangent) {
+                *gradient = 0.5 * cotangent;
+            }
+        }
+
+        fn penalise(&mut self, points: &[f32], losses: &mut [f32], gradient: &mut [f32]) {
+            for (row, loss) in losses.iter_mut().enumerate() {
+                *loss += points[2 * row..][..2]
+                    .iter()
+                    .map(|point| point * point)
+                    .sum::<f32>();
+            }
+            for (gradient, point) in gradient.iter_mut().zip(points) {
+                *gradient = 2.0 * point;
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_agree_with_differences() {
+        let shop = Workshop::in_memory(Effort::quick());
+        let set = StudySet::open("star-shaped").unwrap();
+        for objective in Objective::ALL {
+            let task = Task {
+                set: set.clone(),
+                objective,
+                seed: 1,
+                shop: &shop,
+            };
+            let settings = Unsupervised {
+                rows: 3,
+                ..Unsupervised::default()
+            };
+            let mut random = ChaCha8Rng::seed_from_u64(4);
+            let net = settings.start(&task, &mut random).unwrap();
+            let mut batch = Batch::new(&settings, &task, &net, &mut random);
+            batch.draw(&net, &mut random);
+            let outputs: Vec<f32> = (0..24).map(|i| (i as f32 * 0.7).sin()).collect();
+            // So warm that the weights, which count as constants, hardly change.
+            let warm = 1e6;
+            batch.propose(&outputs);
+            batch.differentiate(&settings, warm, &mut Halving);
+            let delta = batch.delta.clone();
+            for index in 0..outputs.len() {
+                let mut loss = |sign: f32| {
+                    let mut moved = outputs.clone();
+                    moved[index] += sign * 0.01;
+                    batch.propose(&moved);
+                    batch.differentiate(&settings, warm, &mut Halving)
+                };
+                let difference = (loss(1.0) - loss(-1.0)) / 0.02;
+                assert!(
+                    (f64::from(delta[index]) - difference).abs() < 2e-4,
+                    "{objective} {index}: {} {difference}",
+                    delta[index]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_best_head_gets_nearly_all_the_weight_and_none_gets_nothing() {
+        let mut weights = [0.0; 3];
+        soft_minimum(&[0.5, 0.1, 0.9], 1e-3, &mut weights);
+        assert!((weights[1] - 1.0 - EVERY_HEAD / 3.0).abs() < 1e-6);
+        assert!(weights.iter().all(|weight| *weight > 0.0));
+    }
+}

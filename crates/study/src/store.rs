@@ -1,0 +1,217 @@
+//! Finished work, as a folder of small files: it can be copied, merged and continued elsewhere.
+//!
+//! Every file is named by a digest of all that its contents depend on and is written as a whole or not
+//! at all. So a finished run is never repeated, a killed study goes on where it was, and two processes
+//! may share a store: at worst both do the same work, and write the same file.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fabproj::file::{FileError, ModelFile, write_atomically};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::StudyError;
+use crate::problem::Objective;
+use crate::protocol::{Answers, Protocol};
+
+/// The version of the study's code. Part of every key: raise it when results would change.
+pub const VERSION: u32 = 1;
+
+/// Everything that the result of a run depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunKey {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The set.
+    pub set: String,
+    /// The objective.
+    pub objective: Objective,
+    /// The method's name.
+    pub method: String,
+    /// The method's settings.
+    pub settings: Value,
+    /// The projector that it answers with, or is guarded by.
+    pub projector: Value,
+    /// The seed of the training.
+    pub seed: u64,
+    /// The problems.
+    pub protocol: Protocol,
+}
+
+/// A finished run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// What it depends on.
+    pub key: RunKey,
+    /// Seconds of the method's own training, its projector's not included.
+    pub training_seconds: f64,
+    /// The paper gap of an exact solver on the same problems.
+    pub paper_gap_floor: f64,
+    /// The method's answers.
+    pub answers: Answers,
+    /// Its answers under the guard, where that was asked for.
+    pub guarded: Option<Answers>,
+    /// The training loss along the way.
+    pub curve: Vec<(u64, f64)>,
+    /// The file of the projector in the store, without its ending.
+    pub model: Option<String>,
+}
+
+/// What the store has under a key.
+#[derive(Debug)]
+pub enum Found<T> {
+    /// Nothing.
+    Nothing,
+    /// This.
+    This(T),
+    /// A file that could not be read; it was set aside under this name.
+    SetAside(PathBuf),
+}
+
+/// A folder of finished work.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// The digest that names a file.
+pub fn digest(value: &impl Serialize) -> String {
+    // Maps of JSON values are sorted by key: the same contents give the same text.
+    let text = serde_json::to_value(value).unwrap_or_default().to_string();
+    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+}
+
+impl Store {
+    /// Opens a store, and makes its folders if they are not there.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when they cannot be made.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Self, StudyError> {
+        let store = Self {
+            folder: folder.into(),
+        };
+        for part in ["runs", "models"] {
+            let path = store.folder.join(part);
+            fs::create_dir_all(&path).map_err(|source| disk("write", &path, source))?;
+        }
+        Ok(store)
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn run_path(&self, key: &str) -> PathBuf {
+        self.folder.join("runs").join(format!("{key}.json"))
+    }
+
+    /// Where the projector with this key is kept.
+    pub fn model_path(&self, key: &str) -> PathBuf {
+        self.folder
+            .join("models")
+            .join(format!("{key}.safetensors"))
+    }
+
+    /// A finished run. A file that is damaged, or does not hold what its name says, is set aside.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when a file cannot be read or set aside.
+    pub fn run(&self, key: &RunKey) -> Result<Found<RunRecord>, StudyError> {
+        let path = self.run_path(&digest(key));
+        match read(&path)? {
+            None => Ok(Found::Nothing),
+            Some(bytes) => match parse(&bytes).filter(|record| record.key == *key) {
+                Some(record) => Ok(Found::This(record)),
+                None => set_aside(&path).map(Found::SetAside),
+            },
+        }
+    }
+
+    /// Keeps a finished run.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when it cannot be written.
+    pub fn save_run(&self, record: &RunRecord) -> Result<(), StudyError> {
+        let path = self.run_path(&digest(&record.key));
+        let text = serde_json::to_vec_pretty(record).unwrap_or_default();
+        write_atomically(&path, &text).map_err(|source| disk("write", &path, source))
+    }
+
+    /// All finished runs, and the files that could not be read.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when the folder cannot be listed.
+    pub fn runs(&self) -> Result<(Vec<RunRecord>, Vec<PathBuf>), StudyError> {
+        let folder = self.folder.join("runs");
+        let entries = fs::read_dir(&folder).map_err(|source| disk("read", &folder, source))?;
+        let mut paths: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+            .collect();
+        paths.sort();
+        let (mut records, mut unreadable) = (Vec::new(), Vec::new());
+        for path in paths {
+            match fs::read(&path).ok().and_then(|bytes| parse(&bytes)) {
+                Some(record) => records.push(record),
+                None => unreadable.push(path),
+            }
+        }
+        Ok((records, unreadable))
+    }
+
+    /// A projector. A file that is no model is set aside.
+    ///
+    /// # Errors
+    /// [`StudyError`] when a file cannot be read or set aside.
+    pub fn model(&self, key: &str) -> Result<Found<ModelFile>, StudyError> {
+        let path = self.model_path(key);
+        match ModelFile::load(&path) {
+            Ok(file) => Ok(Found::This(file)),
+            Err(FileError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(Found::Nothing)
+            }
+            Err(FileError::NotAModel { .. }) => set_aside(&path).map(Found::SetAside),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Keeps a projector.
+    ///
+    /// # Errors
+    /// [`StudyError::File`] when it cannot be written.
+    pub fn save_model(&self, key: &str, file: &ModelFile) -> Result<(), StudyError> {
+        Ok(file.save(self.model_path(key))?)
+    }
+}
+
+fn disk(action: &'static str, path: &Path, source: io::Error) -> StudyError {
+    StudyError::Disk {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, StudyError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(disk("read", path, source)),
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<RunRecord> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// Renames a file so that it is out of the way, but not lost.
+fn set_aside(path: &Path) -> Result<PathBuf, StudyError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".damaged");
+    let aside = PathBuf::from(name);
+    fs::rename(path, &aside).map_err(|source| disk("set aside", path, source))?;
+    Ok(aside)
+}

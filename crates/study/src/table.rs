@@ -1,0 +1,187 @@
+//! Results as the rows of tables: runs of one cell put together over their trainings.
+
+use std::collections::BTreeMap;
+
+use crate::method::{Entry, Group, catalogue};
+use crate::problem::Objective;
+use crate::protocol::Answers;
+use crate::store::RunRecord;
+use crate::{SETS, StudyError};
+
+/// A mean over independent trainings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width of the 95 % interval of the mean, where there are several trainings.
+    pub half_width: Option<f64>,
+}
+
+/// Student's t for 95 % two-sided, by degrees of freedom from 1.
+const STUDENT: [f64; 10] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+];
+
+impl Estimate {
+    /// Of one value per training.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().collect();
+        let count = values.len();
+        if count == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let half_width = (count > 1).then(|| {
+            let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+            let deviation = (square / (count - 1) as f64).sqrt();
+            let t = STUDENT.get(count - 2).copied().unwrap_or(1.96);
+            t * deviation / (count as f64).sqrt()
+        });
+        Some(Self { mean, half_width })
+    }
+}
+
+/// One method's results for one set and one objective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Trainings.
+    pub trainings: usize,
+    /// Share of feasible answers.
+    pub feasible: Estimate,
+    /// f(y) − f* over feasible answers; none if there was no such answer.
+    pub true_gap: Option<Estimate>,
+    /// |f(y) − f(y_PGD)| over all answers.
+    pub paper_gap: Estimate,
+    /// The violation of infeasible answers; none if there was no such answer.
+    pub violation: Option<Estimate>,
+    /// The median time of an answer, microseconds.
+    pub p50_us: f64,
+    /// The time that 99 of 100 answers take at most, microseconds.
+    pub p99_us: f64,
+}
+
+impl Cell {
+    fn of(answers: &[&Answers]) -> Option<Self> {
+        let each = |measure: &dyn Fn(&Answers) -> f64| {
+            Estimate::of(answers.iter().map(|answers| measure(answers)))
+        };
+        let among = |keep: &dyn Fn(&Answers) -> bool, measure: &dyn Fn(&Answers) -> f64| {
+            let kept = answers.iter().filter(|answers| keep(answers));
+            Estimate::of(kept.map(|answers| measure(answers)))
+        };
+        Some(Self {
+            trainings: answers.len(),
+            feasible: each(&Answers::feasible_share)?,
+            true_gap: among(&|a| a.feasible > 0, &|a| a.true_gap.mean),
+            paper_gap: each(&|a| a.paper_gap.mean)?,
+            violation: among(&|a| a.feasible < a.count, &|a| a.violation.mean),
+            p50_us: each(&|a| a.p50_us)?.mean,
+            p99_us: each(&|a| a.p99_us)?.mean,
+        })
+    }
+}
+
+/// One line of a table: a method, with or without the guard, and its cells by objective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The method's name.
+    pub method: String,
+    /// What the table calls it.
+    pub label: String,
+    /// The paper's row, if it has one.
+    pub paper: Option<String>,
+    /// Whether answers are guarded.
+    pub guarded: bool,
+    /// In the order of [`Objective::ALL`].
+    pub cells: [Option<Cell>; 3],
+}
+
+/// All methods of a group on one set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// The set.
+    pub set: String,
+    /// The group.
+    pub group: Group,
+    /// The paper gap of an exact solver, by objective.
+    pub floors: [Option<f64>; 3],
+    /// The rows, in the order of the catalogue.
+    pub rows: Vec<Row>,
+}
+
+/// Puts finished runs into tables. Runs of the same cell must differ in their seeds only; where a store
+/// holds runs of several efforts, give those of one.
+///
+/// # Errors
+/// [`StudyError::Unknown`] for a record of a method that does not exist.
+pub fn tables(records: &[RunRecord]) -> Result<Vec<Table>, StudyError> {
+    let mut cells: BTreeMap<(&str, &str, Objective), Vec<&RunRecord>> = BTreeMap::new();
+    for record in records {
+        crate::method::find(&record.key.method)?;
+        let place = (
+            record.key.set.as_str(),
+            record.key.method.as_str(),
+            record.key.objective,
+        );
+        cells.entry(place).or_default().push(record);
+    }
+    let mut tables = Vec::new();
+    for group in Group::ALL {
+        for set in SETS {
+            let entries = catalogue().iter().filter(|entry| entry.group == group);
+            let rows: Vec<Row> = entries.flat_map(|entry| rows(entry, set, &cells)).collect();
+            if !rows.is_empty() {
+                tables.push(Table {
+                    set: set.to_owned(),
+                    group,
+                    floors: Objective::ALL.map(|objective| floor(records, set, objective)),
+                    rows,
+                });
+            }
+        }
+    }
+    Ok(tables)
+}
+
+fn floor(records: &[RunRecord], set: &str, objective: Objective) -> Option<f64> {
+    let mut of_cell = records
+        .iter()
+        .filter(|record| record.key.set == set && record.key.objective == objective);
+    of_cell.next().map(|record| record.paper_gap_floor)
+}
+
+/// A method's row, and that under the guard where there is one.
+fn rows(
+    entry: &Entry,
+    set: &str,
+    cells: &BTreeMap<(&str, &str, Objective), Vec<&RunRecord>>,
+) -> Vec<Row> {
+    let row = |guarded: bool| {
+        let cells = Objective::ALL.map(|objective| {
+            let records = cells.get(&(set, entry.name.as_str(), objective))?;
+            let answers: Vec<&Answers> = records
+                .iter()
+                .filter_map(|record| match guarded {
+                    true => record.guarded.as_ref(),
+                    false => Some(&record.answers),
+                })
+                .collect();
+            Cell::of(&answers)
+        });
+        Row {
+            method: entry.name.clone(),
+            label: match guarded {
+                true => format!("{}, guarded", entry.label),
+                false => entry.label.clone(),
+            },
+            paper: entry.paper.clone().filter(|_| !guarded),
+            guarded,
+            cells,
+        }
+    };
+    [false, true]
+        .map(row)
+        .into_iter()
+        .filter(|row| row.cells.iter().any(Option::is_some))
+        .collect()
+}
