@@ -1,6 +1,7 @@
 //! Points with labels: what training sees of a set.
 
 pub mod boundary;
+mod draw;
 pub mod oracle;
 pub mod paper;
 pub mod pieces;

@@ -5,6 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::boundary::{Boundary, normalise};
+use super::draw::Draw;
 use super::oracle::{Oracle, Units};
 use super::restore::Restorer;
 use crate::set::ConstraintSet;
@@ -98,6 +99,8 @@ pub struct Pool<'a> {
     pub boundaries: Vec<Boundary>,
     /// The share of uniform draws from the bounds that were feasible.
     pub feasible_fraction: f64,
+    /// The share of parameter values at which nothing feasible was found; the pool has no state there.
+    pub empty_fraction: f64,
 }
 
 /// Up to this dimension a boundary bank is dense enough for nearest-point queries.
@@ -111,19 +114,18 @@ impl<'a> Pool<'a> {
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, PoolError> {
         let oracle = Oracle::new(set);
-        let states = draw_states(set, sizes.states, rng);
-        let raw = RawDraw::collect(&oracle, &states, sizes, rng)?;
+        let raw = Draw::collect(&oracle, draw_states(set, sizes.states, rng), sizes, rng)?;
         let units = Units::of_rows(&raw.feasible_flat(), oracle.bounds());
         let oracle = oracle.with_units(units);
         let parameter_units = Units::of_bounds(&set.parameter_bounds());
         let mut states_inner = Vec::new();
-        for x in &states {
+        for x in &raw.states {
             parameter_units.push(x, &mut states_inner);
         }
         let mut pool = Pool {
             oracle,
             parameter_units,
-            states,
+            states: raw.states.clone(),
             states_inner,
             feasible: Rows::default(),
             edge: Rows::default(),
@@ -131,6 +133,7 @@ impl<'a> Pool<'a> {
             targets: Vec::new(),
             boundaries: Vec::new(),
             feasible_fraction: raw.fraction(),
+            empty_fraction: raw.empty_fraction(),
         };
         pool.convert(&raw, sizes, rng)?;
         pool.find_boundaries(sizes, rng);
@@ -163,7 +166,7 @@ impl<'a> Pool<'a> {
     /// half in all directions beyond the set, so that the encoder never has to extrapolate.
     fn convert(
         &mut self,
-        raw: &RawDraw,
+        raw: &Draw,
         sizes: &PoolSizes,
         rng: &mut ChaCha8Rng,
     ) -> Result<(), PoolError> {
@@ -321,171 +324,4 @@ fn draw_states(set: &dyn ConstraintSet, count: usize, rng: &mut ChaCha8Rng) -> V
     (0..count)
         .map(|_| bounds.iter().map(|interval| draw(interval, rng)).collect())
         .collect()
-}
-
-/// Rows in raw units, by state.
-struct RawDraw {
-    feasible: Vec<Vec<f64>>,
-    infeasible: Vec<Vec<f64>>,
-    found: usize,
-    drawn: u64,
-}
-
-impl RawDraw {
-    fn collect(
-        oracle: &Oracle,
-        states: &[Vec<f64>],
-        sizes: &PoolSizes,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Self, PoolError> {
-        let mut raw = RawDraw {
-            feasible: vec![Vec::new(); states.len()],
-            infeasible: vec![Vec::new(); states.len()],
-            found: 0,
-            drawn: 0,
-        };
-        let wanted = sizes.feasible.div_ceil(states.len());
-        let spare = sizes.infeasible.div_ceil(states.len());
-        for (state, x) in states.iter().enumerate() {
-            raw.draw_uniform(
-                oracle,
-                state,
-                x,
-                wanted,
-                spare,
-                sizes.draws / states.len(),
-                rng,
-            );
-        }
-        for (state, x) in states.iter().enumerate() {
-            raw.descend(oracle, state, x, wanted, rng);
-            raw.spread(oracle, state, x, wanted, rng);
-        }
-        let total: usize = raw.feasible.iter().map(Vec::len).sum();
-        if total == 0 {
-            return Err(PoolError::TooFewFeasible {
-                found: raw.found,
-                drawn: raw.drawn,
-            });
-        }
-        Ok(raw)
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn draw_uniform(
-        &mut self,
-        oracle: &Oracle,
-        state: usize,
-        x: &[f64],
-        wanted: usize,
-        spare: usize,
-        draws: usize,
-        rng: &mut ChaCha8Rng,
-    ) {
-        let dim = oracle.bounds().len();
-        for _ in 0..draws.max(wanted) {
-            if self.feasible[state].len() >= wanted * dim {
-                break;
-            }
-            let point: Vec<f64> = oracle
-                .bounds()
-                .iter()
-                .map(|(low, high)| low + (high - low) * rng.random::<f64>())
-                .collect();
-            self.drawn += 1;
-            if oracle.contains_raw(&point, x) {
-                self.found += 1;
-                self.feasible[state].extend(point);
-            } else if self.infeasible[state].len() < spare * dim {
-                self.infeasible[state].extend(point);
-            }
-        }
-    }
-
-    /// Where rejection found nothing, follows the violation's gradient down to the set.
-    fn descend(
-        &mut self,
-        oracle: &Oracle,
-        state: usize,
-        x: &[f64],
-        wanted: usize,
-        rng: &mut ChaCha8Rng,
-    ) {
-        let dim = oracle.bounds().len();
-        if !self.feasible[state].is_empty() {
-            return;
-        }
-        let mut gradient = vec![0.0; dim];
-        for _ in 0..wanted.min(200) {
-            let mut point: Vec<f64> = oracle
-                .bounds()
-                .iter()
-                .map(|(low, high)| low + (high - low) * rng.random::<f64>())
-                .collect();
-            for _ in 0..50 {
-                let Some(violation) = oracle.set().violation(&point, x, &mut gradient) else {
-                    return;
-                };
-                let square: f64 = gradient.iter().map(|g| g * g).sum();
-                if violation == 0.0 || square == 0.0 {
-                    break;
-                }
-                for (p, g) in point.iter_mut().zip(&gradient) {
-                    *p -= 1.05 * violation * g / square;
-                }
-            }
-            if oracle.contains_raw(&point, x) {
-                self.feasible[state].extend(point);
-            }
-        }
-    }
-
-    /// Multiplies too few feasible rows by short hit-and-run walks that start from them.
-    fn spread(
-        &mut self,
-        oracle: &Oracle,
-        state: usize,
-        x: &[f64],
-        wanted: usize,
-        rng: &mut ChaCha8Rng,
-    ) {
-        let dim = oracle.bounds().len();
-        let mut count = self.feasible[state].len() / dim;
-        if count == 0 {
-            return;
-        }
-        let widths: Vec<f64> = oracle
-            .bounds()
-            .iter()
-            .map(|(low, high)| high - low)
-            .collect();
-        while count < wanted {
-            let start = rng.random_range(0..count);
-            let from = self.feasible[state][start * dim..][..dim].to_vec();
-            let along = direction(dim, rng);
-            // Shrinking steps along one chord: the first that stays feasible is kept.
-            let mut reach = rng.random_range(-0.5..0.5);
-            let mut point = from.clone();
-            for _ in 0..12 {
-                for j in 0..dim {
-                    point[j] = from[j] + reach * widths[j] * f64::from(along[j]);
-                }
-                if oracle.contains_raw(&point, x) {
-                    break;
-                }
-                reach *= 0.5;
-                point.copy_from_slice(&from);
-            }
-            self.feasible[state].extend_from_slice(&point);
-            count += 1;
-        }
-    }
-
-    fn feasible_flat(&self) -> Vec<f64> {
-        self.feasible.concat()
-    }
-
-    fn fraction(&self) -> f64 {
-        self.found as f64 / self.drawn.max(1) as f64
-    }
 }

@@ -134,8 +134,11 @@ impl<'a> ChartTraining<'a> {
         failures.iter().copied().max().unwrap_or(0) as f32 / FOLLOW_ROWS as f32
     }
 
-    /// The share of boundary points that erosion by the margin leaves.
+    /// The share of boundary points that erosion by the margin leaves; all where there is no boundary.
     fn survival(&self) -> f32 {
+        if self.pool.boundaries.is_empty() {
+            return 1.0;
+        }
         let count =
             |boundaries: &[Boundary]| boundaries.iter().map(Boundary::len).sum::<usize>() as f32;
         count(&self.eroded) / count(&self.pool.boundaries).max(1.0)

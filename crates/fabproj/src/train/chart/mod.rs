@@ -64,8 +64,8 @@ pub struct ChartRows {
 
 /// Share of the feasible rows of a batch that lie on the boundary.
 const EDGE_SHARE: f32 = 0.35;
-/// Restorations per step above three dimensions.
-const RESTORATIONS: usize = 64;
+/// Restorations per step above three dimensions: of projected rows, and as many of latent samples.
+const RESTORATIONS: usize = 40;
 const EMA_DECAY: f32 = 0.998;
 const CLIP: f32 = 2.0;
 
@@ -280,9 +280,13 @@ impl<'a> ChartTraining<'a> {
     fn draw_latents(&mut self, samples: usize) {
         let dim = self.latent_dim;
         for sample in 0..samples {
-            let row =
-                self.rows.feasible[self.rng.random_range(0..self.rows.feasible.len())] as usize;
-            let state = self.pool.feasible.state[row];
+            // A cell may be empty at some x; its decodes there must be feasible all the same.
+            let state = if sample % 4 < 2 || self.pool.parameter_dim() == 0 {
+                let row = self.rng.random_range(0..self.rows.feasible.len());
+                self.pool.feasible.state[self.rows.feasible[row] as usize]
+            } else {
+                self.rng.random_range(0..self.pool.states.len() as u32)
+            };
             let scratch = &mut self.scratch;
             let start = scratch.decoder_input.len();
             scratch.decoder_input.resize(start + dim, 0.0);
@@ -339,6 +343,9 @@ impl<'a> ChartTraining<'a> {
             point: vec![0.0; dim],
         };
         for row in 0..rows {
+            if row == feasible + infeasible {
+                penalty.restorations = RESTORATIONS;
+            }
             let group = if row < feasible + infeasible {
                 feasible + infeasible
             } else {

@@ -1,16 +1,16 @@
 //! The `default` recipe from a set to a model: draw a pool, find the set's pieces, train candidates
 //! from the simplest up until one is good enough, and keep the best.
 
+mod cover;
+
 use fabproj_core::Model;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
 use super::anchors;
-use super::atlas::{Assignment, Atlas, train_gate};
-use super::chart::{ChartConfig, ChartTraining, TrainedChart};
+use super::atlas::Atlas;
 use super::config::ShapeConfig;
 use super::fit::{LatentKind, hole};
 use super::measure::{ChartQuality, Goals, Quality};
@@ -25,13 +25,12 @@ use crate::set::ConstraintSet;
 const GRAPH_NODES: usize = 4_000;
 /// A hole of this relative size around the centre makes a shell worth trying.
 const SHELL_HOLE: f32 = 0.15;
-/// Steps between two reports, and between two looks at the wish to stop.
-const REPORT_EVERY: u64 = 50;
-/// Steps between two checkpoints of a chart.
-const SAVE_EVERY: u64 = 1_000;
-
 /// Parts into which a chart that falls short is cut.
 const PARTS: usize = 3;
+/// Efforts where cutting does not help, first and then for longer: of each of several kinds of latent
+/// sets and of the best of them; of a single kind.
+const EFFORTS_OF_SEVERAL: (f64, f64) = (0.15, 1.25);
+const EFFORTS_OF_ONE: (f64, f64) = (1.0, 2.0);
 /// Charts that a model has at most.
 const MOST_CHARTS: usize = 48;
 
@@ -66,6 +65,8 @@ pub struct ShapeSummary {
     pub pieces: usize,
     /// Share of uniform draws from the bounds that were feasible.
     pub feasible_fraction: f64,
+    /// Share of parameter values at which nothing feasible was found.
+    pub empty_fraction: f64,
     /// Membership queries made.
     pub queries: u64,
     /// The candidate that was kept.
@@ -103,14 +104,10 @@ pub fn shape(
         pool: &pool,
         pieces: &pieces,
         restorer,
+        goals: Goals::of_dimension(pool.dim()),
     };
     let mut contest = Contest::default();
-    for (index, latent) in shaping.kinds().into_iter().enumerate() {
-        shaping.refine(latent, index, &mut contest)?;
-        if contest.shortfall() <= 1.0 {
-            break;
-        }
-    }
+    shaping.search(&mut contest)?;
     let accepted = contest.shortfall() <= 1.0;
     let Some((_, atlas, margins, chosen)) = contest.best else {
         return Err(TrainError::NoCandidate);
@@ -124,6 +121,7 @@ pub fn shape(
     let summary = ShapeSummary {
         pieces: pieces.count(),
         feasible_fraction: pool.feasible_fraction,
+        empty_fraction: pool.empty_fraction,
         queries: pool.oracle.queries(),
         chosen,
         margins,
@@ -152,13 +150,13 @@ impl Contest {
         candidate: Candidate,
         quality: Quality,
         goals: &Goals,
-        atlas: &Atlas,
-        margins: &[f32],
+        atlas: Atlas,
+        margins: Vec<f32>,
     ) {
         let shortfall = quality.shortfall(goals);
         self.tried.push((candidate, quality));
         if shortfall < self.shortfall() {
-            self.best = Some((shortfall, atlas.clone(), margins.to_vec(), candidate));
+            self.best = Some((shortfall, atlas, margins, candidate));
         }
     }
 }
@@ -201,6 +199,7 @@ struct Shaping<'a> {
     pool: &'a Pool<'a>,
     pieces: &'a Pieces,
     restorer: Option<Restorer>,
+    goals: Goals,
 }
 
 impl Shaping<'_> {
@@ -224,58 +223,83 @@ impl Shaping<'_> {
         kinds
     }
 
+    /// Trains candidates until one meets the goals or nothing is left to try.
+    fn search(&self, contest: &mut Contest) -> Result<(), TrainError> {
+        let kinds = self.kinds();
+        // Cells of an input-dependent set are empty at some x, and above three dimensions cuts follow
+        // the sampling rather than the set: both gain more from longer training.
+        if self.pool.parameter_dim() > 0 || self.pool.dim() > BANK_DIMENSIONS {
+            return self.lengthen(&kinds, contest);
+        }
+        for (index, latent) in kinds.iter().enumerate() {
+            self.refine(*latent, index, kinds.len(), contest)?;
+            if contest.shortfall() <= 1.0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries every kind of latent set, and trains the best of them longer.
+    fn lengthen(&self, kinds: &[LatentKind], contest: &mut Contest) -> Result<(), TrainError> {
+        let mut rng = stream(self.seed, 100_000);
+        let cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
+        let (first, longer) = if kinds.len() > 1 {
+            EFFORTS_OF_SEVERAL
+        } else {
+            EFFORTS_OF_ONE
+        };
+        let total = first * kinds.len() as f64 + longer;
+        let attempt = |latent, number: usize, effort: f64| Attempt {
+            latent,
+            number,
+            effort,
+            done: (first * number as f64 / total, effort / total),
+        };
+        for (number, latent) in kinds.iter().enumerate() {
+            let attempt = attempt(*latent, number, first);
+            let mut charts = vec![None; cells.count()];
+            self.cover(&attempt, &cells, &mut charts, &mut rng, contest)?;
+            if contest.shortfall() <= 1.0 {
+                return Ok(());
+            }
+        }
+        let Some((_, _, _, best)) = &contest.best else {
+            return Ok(());
+        };
+        let attempt = attempt(best.latent, kinds.len(), longer);
+        let mut charts = vec![None; cells.count()];
+        self.cover(&attempt, &cells, &mut charts, &mut rng, contest)?;
+        Ok(())
+    }
+
     /// Covers the set with one chart per piece (or the number asked for), then cuts the charts that
     /// fall short and trains their parts, until all are good enough.
     fn refine(
         &self,
         latent: LatentKind,
         index: usize,
+        kinds: usize,
         contest: &mut Contest,
     ) -> Result<(), TrainError> {
-        let first_stream = 100_000 * (index as u64 + 1);
-        let mut rng = stream(self.seed, first_stream);
-        let goals = Goals::of_dimension(self.pool.dim());
+        let mut rng = stream(self.seed, 100_000 * (index as u64 + 1));
         let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
-        let mut charts: Vec<Option<(TrainedChart, f32)>> = vec![None; cells.count()];
+        let mut charts = vec![None; cells.count()];
+        let share = 1.0 / (kinds * self.config.rounds) as f64;
         for round in 0..self.config.rounds {
-            let candidate = Candidate {
+            let number = index * self.config.rounds + round;
+            let attempt = Attempt {
                 latent,
-                charts: cells.count(),
+                number,
+                effort: 1.0,
+                done: (number as f64 * share, share),
             };
-            self.session.emit(&Event::Stage {
-                name: &format!("training {candidate}"),
-            });
-            let assignment = Assignment::new(self.pool, &cells);
-            let width = self.config.gate_width;
-            let gate = train_gate(
-                self.pool,
-                &assignment,
-                width,
-                self.config.gate_steps,
-                &mut rng,
-            )?;
-            self.train_missing(latent, &mut charts, &assignment, (index, round))?;
-            let (trained, margins): (Vec<_>, Vec<_>) = charts.iter().flatten().cloned().unzip();
-            let atlas = Atlas {
-                gate,
-                charts: trained,
-            };
-            let quality = atlas.measure(self.pool, self.config.samples, self.seed ^ 0x6d65_6173);
-            let (candidate_name, figures) = (candidate.to_string(), quality.figures());
-            self.session.emit(&Event::Measured {
-                candidate: &candidate_name,
-                figures: &figures,
-            });
-            let cut = to_cut(&quality, &goals);
-            contest.enter(candidate, quality, &goals, &atlas, &margins);
-            // Pieces of an input-dependent set that were cut in (y, x) are empty at some x: their
-            // decodes there could not be feasible.
-            let fixed = self.config.charts.is_some()
-                || latent == LatentKind::Shell
-                || self.pool.parameter_dim() > 0;
+            let quality = self.cover(&attempt, &cells, &mut charts, &mut rng, contest)?;
+            let cut = to_cut(&quality, &self.goals);
+            let fixed = self.config.charts.is_some() || latent == LatentKind::Shell;
             let many =
                 cells.count() + (PARTS - 1) * cut.iter().filter(|cut| **cut).count() > MOST_CHARTS;
-            if contest.shortfall() <= 1.0 || fixed || many || self.pool.dim() > BANK_DIMENSIONS {
+            if contest.shortfall() <= 1.0 || fixed || many {
                 break;
             }
             let (finer, origin) = cells.split(&cut, PARTS, &mut rng);
@@ -290,116 +314,17 @@ impl Shaping<'_> {
         }
         Ok(())
     }
+}
 
-    /// Trains the charts that are not there yet, side by side.
-    fn train_missing(
-        &self,
-        latent: LatentKind,
-        charts: &mut [Option<(TrainedChart, f32)>],
-        assignment: &Assignment,
-        (index, round): (usize, usize),
-    ) -> Result<(), TrainError> {
-        let first_stream = 100_000 * (index as u64 + 1) + 1_000 * (round as u64 + 1);
-        let (unit, round) = (format!("{index}-round-{round}"), round as f64);
-        let missing = charts.iter().filter(|chart| chart.is_none()).count();
-        let chart_config = self.chart_config(latent, missing);
-        let rounds = self.config.rounds as f64;
-        let assignment_order: Vec<usize> = charts
-            .iter()
-            .scan(0, |next, chart| {
-                Some(std::mem::replace(
-                    next,
-                    *next + usize::from(chart.is_none()),
-                ))
-            })
-            .collect();
-        let trained: Result<Vec<_>, TrainError> = charts
-            .par_iter()
-            .enumerate()
-            .map(|(chart, existing)| {
-                if let Some(existing) = existing {
-                    return Ok(existing.clone());
-                }
-                let rng = stream(self.seed, first_stream + chart as u64);
-                let rows = assignment.rows[chart].clone();
-                let restorer = self.restorer.as_ref();
-                let mut training =
-                    ChartTraining::new(chart_config.clone(), self.pool, rows, restorer, rng)?;
-                let before = assignment_order[chart] as f64;
-                let done = (
-                    (round + before / missing as f64) / rounds,
-                    1.0 / (missing as f64 * rounds),
-                );
-                self.run(&mut training, &format!("{unit}-chart-{chart}"), done)?;
-                Ok((training.chart(), training.margin()))
-            })
-            .collect();
-        for (slot, chart) in charts.iter_mut().zip(trained?) {
-            *slot = Some(chart);
-        }
-        Ok(())
-    }
-
-    fn chart_config(&self, latent: LatentKind, charts: usize) -> ChartConfig {
-        // One network that serves every x has more to learn, and seams that move.
-        let conditional = self.pool.parameter_dim() > 0;
-        let (effort, hinge) = if conditional { (1.6, 2.0) } else { (1.0, 1.0) };
-        ChartConfig {
-            width: self.config.width,
-            depth: self.config.depth,
-            latent,
-            smooth: self.config.smooth,
-            phase_one: self.config.phase_one,
-            phase_two: (self.config.phase_two as f64 * effort) as u64,
-            // More charts see fewer rows each, so that a candidate costs about the same.
-            rows: (2 * self.config.rows / (1 + charts))
-                .max(self.config.rows / 4)
-                .max(8),
-            learning_rate: self.config.learning_rate,
-            margin: self.config.margin,
-            margin_range: (self.config.margin_low, self.config.margin_high),
-            failure_goal: self.config.failure_goal,
-            hinge: self.config.hinge * hinge,
-        }
-    }
-
-    /// Runs a chart to its end, from its checkpoint if there is one. `done` is the share of the whole
-    /// training before this chart, and the chart's own share.
-    fn run(
-        &self,
-        training: &mut ChartTraining,
-        unit: &str,
-        done: (f64, f64),
-    ) -> Result<(), TrainError> {
-        let saved = self.session.load(unit);
-        if saved.is_some_and(|state| !training.restore(&state)) {
-            return Err(TrainError::Checkpoint {
-                unit: unit.to_owned(),
-            });
-        }
-        let steps = training.steps();
-        while !training.finished() {
-            let report = training.step();
-            let step = training.step_count();
-            if step.is_multiple_of(REPORT_EVERY) {
-                self.session.emit(&Event::Progress {
-                    unit,
-                    step,
-                    steps,
-                    done: done.0 + done.1 * step as f64 / steps as f64,
-                    losses: &report.losses(),
-                });
-                if self.session.stopped() {
-                    self.session.save(unit, || training.state());
-                    return Err(TrainError::Stopped);
-                }
-            }
-            if step.is_multiple_of(SAVE_EVERY) || training.finished() {
-                self.session.save(unit, || training.state());
-            }
-        }
-        Ok(())
-    }
+/// One training of all charts that a candidate still misses.
+struct Attempt {
+    latent: LatentKind,
+    /// Its place among all attempts, which random numbers and checkpoints go by.
+    number: usize,
+    /// Multiple of the usual number of steps.
+    effort: f64,
+    /// The share of the whole training before it, and its own.
+    done: (f64, f64),
 }
 
 /// The charts that fall short by themselves; if none does, the worst of them.

@@ -1,0 +1,160 @@
+//! Trains the charts of one candidate, with their gate, and measures them together.
+
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::{Attempt, Candidate, Contest, Shaping, stream};
+use crate::data::pieces::Cells;
+use crate::train::TrainError;
+use crate::train::atlas::{Assignment, Atlas, train_gate};
+use crate::train::chart::{ChartConfig, ChartTraining, TrainedChart};
+use crate::train::measure::Quality;
+use crate::train::session::Event;
+
+/// Steps between two reports, and between two looks at the wish to stop.
+const REPORT_EVERY: u64 = 50;
+/// Steps between two checkpoints of a chart.
+const SAVE_EVERY: u64 = 1_000;
+/// From this number of charts on, each is trained for fewer steps: the smaller they are, the simpler.
+const MANY_CHARTS: usize = 8;
+
+/// A chart with its final margin; `None` as long as it is not trained.
+pub(super) type Slot = Option<(TrainedChart, f32)>;
+
+impl Shaping<'_> {
+    /// Trains the charts that are missing, and enters all of them together into the contest.
+    pub(super) fn cover(
+        &self,
+        attempt: &Attempt,
+        cells: &Cells,
+        charts: &mut [Slot],
+        rng: &mut ChaCha8Rng,
+        contest: &mut Contest,
+    ) -> Result<Quality, TrainError> {
+        let candidate = Candidate {
+            latent: attempt.latent,
+            charts: cells.count(),
+        };
+        self.session.emit(&Event::Stage {
+            name: &format!("training {candidate}"),
+        });
+        let assignment = Assignment::new(self.pool, cells);
+        let (width, steps) = (self.config.gate_width, self.config.gate_steps);
+        let gate = train_gate(self.pool, &assignment, width, steps, rng)?;
+        self.train_missing(attempt, charts, &assignment)?;
+        let (charts, margins): (Vec<_>, Vec<_>) = charts.iter().flatten().cloned().unzip();
+        let atlas = Atlas { gate, charts };
+        let quality = atlas.measure(self.pool, self.config.samples, self.seed ^ 0x6d65_6173);
+        self.session.emit(&Event::Measured {
+            candidate: &candidate.to_string(),
+            figures: &quality.figures(),
+        });
+        contest.enter(candidate, quality.clone(), &self.goals, atlas, margins);
+        Ok(quality)
+    }
+
+    /// Trains the charts that are not there yet, side by side.
+    fn train_missing(
+        &self,
+        attempt: &Attempt,
+        charts: &mut [Slot],
+        assignment: &Assignment,
+    ) -> Result<(), TrainError> {
+        let missing: Vec<usize> = (0..charts.len())
+            .filter(|chart| charts[*chart].is_none())
+            .collect();
+        let config = self.chart_config(attempt, missing.len());
+        let share = attempt.done.1 / missing.len().max(1) as f64;
+        let trained: Result<Vec<_>, TrainError> = missing
+            .par_iter()
+            .enumerate()
+            .map(|(place, chart)| {
+                let number = 1_000 * (attempt.number as u64 + 1) + *chart as u64;
+                let rng = stream(self.seed, 200_000 + number);
+                let rows = assignment.rows[*chart].clone();
+                let restorer = self.restorer.as_ref();
+                let mut training =
+                    ChartTraining::new(config.clone(), self.pool, rows, restorer, rng)?;
+                let unit = format!("attempt-{}-chart-{chart}", attempt.number);
+                let done = (attempt.done.0 + share * place as f64, share);
+                self.run(&mut training, &unit, done)?;
+                Ok((training.chart(), training.margin()))
+            })
+            .collect();
+        for (chart, trained) in missing.into_iter().zip(trained?) {
+            charts[chart] = Some(trained);
+        }
+        Ok(())
+    }
+
+    /// Layers much narrower than some six times the dimension cannot hold all coordinates apart.
+    fn width(&self) -> usize {
+        let width = self.config.width;
+        (6 * self.pool.dim())
+            .next_multiple_of(16)
+            .clamp(width, 2 * width)
+    }
+
+    fn chart_config(&self, attempt: &Attempt, charts: usize) -> ChartConfig {
+        // One network that serves every x has more to learn, and seams that move.
+        let conditional = self.pool.parameter_dim() > 0;
+        let (effort, hinge) = if conditional { (1.6, 2.0) } else { (1.0, 1.0) };
+        let few = (MANY_CHARTS as f64 / charts.max(1) as f64).min(1.0).sqrt();
+        let steps = self.config.phase_two as f64 * effort * attempt.effort * few;
+        ChartConfig {
+            width: self.width(),
+            depth: self.config.depth,
+            latent: attempt.latent,
+            smooth: self.config.smooth,
+            phase_one: self.config.phase_one,
+            phase_two: (steps as u64).max(1),
+            // More charts see fewer rows each, so that a candidate costs about the same.
+            rows: (2 * self.config.rows / (1 + charts))
+                .max(self.config.rows / 4)
+                .max(8),
+            learning_rate: self.config.learning_rate,
+            margin: self.config.margin,
+            margin_range: (self.config.margin_low, self.config.margin_high),
+            failure_goal: self.config.failure_goal,
+            hinge: self.config.hinge * hinge,
+        }
+    }
+
+    /// Runs a chart to its end, from its checkpoint if there is one. `done` is the share of the whole
+    /// training before this chart, and the chart's own share.
+    fn run(
+        &self,
+        training: &mut ChartTraining,
+        unit: &str,
+        done: (f64, f64),
+    ) -> Result<(), TrainError> {
+        let saved = self.session.load(unit);
+        if saved.is_some_and(|state| !training.restore(&state)) {
+            return Err(TrainError::Checkpoint {
+                unit: unit.to_owned(),
+            });
+        }
+        let steps = training.steps();
+        while !training.finished() {
+            let report = training.step();
+            let step = training.step_count();
+            if step.is_multiple_of(REPORT_EVERY) {
+                self.session.emit(&Event::Progress {
+                    unit,
+                    step,
+                    steps,
+                    done: done.0 + done.1 * step as f64 / steps as f64,
+                    losses: &report.losses(),
+                });
+                if self.session.stopped() {
+                    self.session.save(unit, || training.state());
+                    return Err(TrainError::Stopped);
+                }
+            }
+            if step.is_multiple_of(SAVE_EVERY) || training.finished() {
+                self.session.save(unit, || training.state());
+            }
+        }
+        Ok(())
+    }
+}
