@@ -1,14 +1,18 @@
 //! Model files and sets as sub-commands take them.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use fabproj::core::Projector;
 use fabproj::file::ModelFile;
-use fabproj::set::{ConstraintSet, Description, SetError, built_in, from_description};
+use fabproj::set::{ConstraintSet, Description, SetError, built_in, from_description, from_file};
 
 use crate::failure::wrong_usage;
+
+/// Bytes of a file that are looked at for a description.
+const LONGEST: u64 = 1_000_000;
 
 /// A model file, ready to run.
 pub struct Opened {
@@ -92,30 +96,52 @@ impl Opened {
 
 /// A set by what was typed: a built-in name, or a file that describes one.
 pub fn find_set(wanted: &str) -> Result<Arc<dyn ConstraintSet>> {
+    let path = Path::new(wanted);
     if wanted.ends_with(".toml") {
-        let text = std::fs::read_to_string(wanted)
-            .with_context(|| format!("cannot read the set file {wanted}"))?;
-        let description: Description = toml::from_str(&text).map_err(|error| {
-            anyhow!(
-                "{wanted} does not describe a set: {}",
-                error.to_string().trim_end()
-            )
-        })?;
-        return from_description(&description).with_context(|| format!("in {wanted}"));
+        if !path.exists() {
+            return Err(wrong_usage(format!(
+                "there is no file {wanted}: a set is a set file (.toml) or a built-in name (`fabproj \
+                 sets` lists them)"
+            )));
+        }
+        return match description_in(path) {
+            Some(found) => from_description(&found?).with_context(|| format!("in {wanted}")),
+            None => Ok(from_file(path)?),
+        };
     }
     built_in(wanted).map_err(|error| match error {
-        SetError::Unknown { .. } if Path::new(wanted).exists() => wrong_usage(format!(
+        SetError::Unknown { .. } if path.exists() => wrong_usage(format!(
             "{wanted} is a file, but not one that describes a set: a set is a built-in name \
              (`fabproj sets` lists them) or a file that ends in .toml"
+        )),
+        SetError::Unknown { .. } if wanted.contains(['/', '\\']) => wrong_usage(format!(
+            "there is no file {wanted}: a set is a set file (.toml) or a built-in name (`fabproj sets` \
+             lists them)"
         )),
         error => wrong_usage(error),
     })
 }
 
+/// The description of a set made of built-in ones, if the file holds such: it has a `kind`, which set
+/// files made of constraints do not.
+fn description_in(path: &Path) -> Option<Result<Description>> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(LONGEST).read_to_string(&mut text).ok()?;
+    let table = text.parse::<toml::Table>().ok()?;
+    table.get("kind")?;
+    Some(toml::from_str(&text).map_err(|error| {
+        let (path, error) = (path.display(), error.to_string());
+        anyhow!("{path} does not describe a set: {}", error.trim_end())
+    }))
+}
+
 /// A short name for tables and titles.
 pub fn set_name(description: &Description) -> String {
     match description {
-        Description::BuiltIn { name } | Description::Closure { name } => name.clone(),
+        Description::BuiltIn { name }
+        | Description::Closure { name }
+        | Description::File { name, .. } => name.clone(),
         Description::And { sets } => joined(sets, " and "),
         Description::Or { sets } => joined(sets, " or "),
         Description::Not { set } => format!("not {}", set_name(set)),

@@ -56,6 +56,18 @@ impl<S: ConstraintSet> ConstraintSet for Counted<S> {
         self.set.bounds()
     }
 
+    fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
+        self.set.draw_input(x, uniform, y);
+    }
+
+    fn constraints(&self) -> Vec<String> {
+        self.set.constraints()
+    }
+
+    fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
+        self.set.violated(y, x)
+    }
+
     fn description(&self) -> Description {
         self.set.description()
     }

@@ -70,6 +70,18 @@ macro_rules! through_pointer {
                 (**self).parameter_names()
             }
 
+            fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
+                (**self).draw_input(x, uniform, y);
+            }
+
+            fn constraints(&self) -> Vec<String> {
+                (**self).constraints()
+            }
+
+            fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
+                (**self).violated(y, x)
+            }
+
             fn description(&self) -> Description {
                 (**self).description()
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Affine, And, ConstraintSet, Not, Or, Result, SetError, Shrink, built_in};
+use super::{Affine, And, ConstraintSet, Not, Or, Result, SetError, Shrink, built_in, from_toml};
 
 /// A set as it is written into a model file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,13 @@ pub enum Description {
     Closure {
         /// The name that the program gave it.
         name: String,
+    },
+    /// A set file: the whole text, so that the set can be built from a model file alone.
+    File {
+        /// The name that the file gives it.
+        name: String,
+        /// The file's text.
+        text: String,
     },
     /// The intersection of sets.
     And {
@@ -96,6 +103,7 @@ pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintS
     match description {
         Description::BuiltIn { name } => built_in(name),
         Description::Closure { name } => Err(SetError::NotRebuildable { name: name.clone() }),
+        Description::File { text, .. } => from_toml(text),
         Description::And { sets } => Ok(Arc::new(And::new(from_descriptions(sets)?)?)),
         Description::Or { sets } => Ok(Arc::new(Or::new(from_descriptions(sets)?)?)),
         Description::Not { set } => Ok(Arc::new(Not::new(from_description(set)?))),

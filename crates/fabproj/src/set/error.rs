@@ -1,6 +1,6 @@
 //! What can be wrong with a set, with the values that are wrong.
 
-use super::Dimension;
+use super::{Dimension, SetFileError};
 
 /// Misuse of a set: an unknown name, sizes that do not fit, a matrix without inverse.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -31,6 +31,17 @@ pub enum SetError {
     NotRebuildable {
         /// The name that the program gave it.
         name: String,
+    },
+    /// A set file does not describe a set.
+    #[error(transparent)]
+    File(Box<SetFileError>),
+    /// A set file cannot be read.
+    #[error("cannot read the set file {path}: {reason}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the operating system says.
+        reason: String,
     },
     /// A list has another length than the set needs.
     #[error("{what}: expected {expected} values, found {found}")]

@@ -1,7 +1,8 @@
 //! What is feasible: constraint sets C(x).
 //!
-//! [`built_in`] makes a set that the library knows, [`FnSet`] one from closures; [`And`], [`Or`],
-//! [`Not`], [`Affine`] and [`Shrink`] make new sets of given ones.
+//! [`built_in`] makes a set that the library knows, [`from_file`] one from constraints in a file,
+//! [`FnSet`] one from closures; [`And`], [`Or`], [`Not`], [`Affine`] and [`Shrink`] make new sets of given
+//! ones.
 
 mod algebra;
 mod arcs;
@@ -12,8 +13,11 @@ mod counted;
 mod delegate;
 mod description;
 mod error;
+mod expression;
+mod file;
 mod label;
 pub(crate) mod moons;
+mod problem;
 mod shells;
 mod star;
 mod torus;
@@ -25,7 +29,9 @@ pub use self::closure::{FnSet, FnSetBuilder};
 pub use self::counted::Counted;
 pub use self::description::{Description, from_description};
 pub use self::error::{Result, SetError};
+pub use self::file::{FileSet, from_file, from_toml};
 pub use self::label::label;
+pub use self::problem::{Excerpt, Problem, SetFileError};
 
 /// A closed interval, one per coordinate of a region of interest.
 pub type Interval = (f64, f64);
@@ -90,8 +96,18 @@ pub trait ConstraintSet: Send + Sync {
         false
     }
 
-    /// The region of interest: where inputs are expected to come from. Contains C(x) for every x.
+    /// The region of interest: where inputs are expected to come from. Contains C(x) for every x, or at
+    /// least the part of it that is to be learned.
     fn bounds(&self) -> Vec<Interval>;
+
+    /// Draws an input of interest for the parameters x, from numbers that `uniform` draws uniformly
+    /// between 0 and 1. Unless a set knows better: uniform in the bounds.
+    fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
+        let _ = x;
+        for (y, (low, high)) in y.iter_mut().zip(self.bounds()) {
+            *y = low + (high - low) * uniform();
+        }
+    }
 
     /// The region of the parameters.
     fn parameter_bounds(&self) -> Vec<Interval> {
@@ -106,6 +122,17 @@ pub trait ConstraintSet: Send + Sync {
     /// Names of the coordinates of x.
     fn parameter_names(&self) -> Vec<String> {
         (0..self.parameter_dim()).map(|i| format!("x{i}")).collect()
+    }
+
+    /// Names of the constraints that make up the set, for a set that is made of named ones.
+    fn constraints(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Names of the constraints that y violates; empty where the set has no named ones.
+    fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
+        let _ = (y, x);
+        Vec::new()
     }
 
     /// What a model file says about the set, enough to build it again where that is possible.

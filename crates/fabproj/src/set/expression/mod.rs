@@ -1,0 +1,23 @@
+//! Arithmetic expressions: read once, then evaluated fast, with derivatives.
+//!
+//! ```text
+//! text ──lexer──▶ tokens ──parser──▶ graph of operations ──▶ tape ──▶ values, gradients
+//! ```
+//!
+//! Text is not trusted: depth and size are limited, and no step but the reading of nested parts
+//! recurses.
+
+mod fault;
+mod function;
+mod graph;
+mod lexer;
+mod operation;
+mod parser;
+mod tape;
+
+pub(super) use self::fault::Fault;
+pub(super) use self::function::is_reserved;
+pub(super) use self::graph::{Graph, NodeId};
+pub(super) use self::lexer::{Kind, Relation, Source, Token, is_name, tokens};
+pub(super) use self::parser::{Comparison, Scope, comparison, value};
+pub(super) use self::tape::{Slot, Tape};

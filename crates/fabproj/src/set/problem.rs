@@ -1,0 +1,239 @@
+//! What can be wrong in a set file, and where.
+
+use std::fmt;
+
+/// A set file that does not describe a set: the place, the line itself, and what is wrong there.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SetFileError {
+    /// The file, where the text came from one.
+    pub file: Option<String>,
+    /// Line of the fault, from 1.
+    pub line: usize,
+    /// Column of the fault in characters, from 1.
+    pub column: usize,
+    /// The line, shortened around the column where it is long.
+    pub excerpt: Excerpt,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// A line of a file with a mark under one of its characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Excerpt {
+    /// The line or a part of it.
+    pub text: String,
+    /// How many characters of `text` come before the fault.
+    pub before: usize,
+}
+
+impl fmt::Display for SetFileError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(formatter, "{file}, ")?;
+        }
+        let (line, column) = (self.line, self.column);
+        write!(formatter, "line {line}, column {column}: {}", self.problem)?;
+        if self.excerpt.text.is_empty() {
+            return Ok(());
+        }
+        let number = line.to_string();
+        let (margin, before) = (" ".repeat(number.len()), " ".repeat(self.excerpt.before));
+        write!(
+            formatter,
+            "\n  {number} | {}\n  {margin} | {before}^",
+            self.excerpt.text
+        )
+    }
+}
+
+impl std::error::Error for SetFileError {}
+
+/// What is wrong at a place of a set file.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Not TOML; the reader's own words.
+    #[error("not TOML: {message}")]
+    Toml {
+        /// What the TOML reader says.
+        message: String,
+    },
+    /// Bytes that are no text.
+    #[error("a set file is UTF-8 text, and here it is not")]
+    NotText,
+    /// A size beyond its limit.
+    #[error("{what}: {found}; the limit is {limit}")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// Its size.
+        found: usize,
+        /// The largest allowed.
+        limit: usize,
+    },
+    /// Parentheses, functions, powers and signs within each other.
+    #[error("nested deeper than {limit} levels: name a part of the expression in [let]")]
+    TooDeep {
+        /// The deepest allowed.
+        limit: usize,
+    },
+    /// A key that set files do not have.
+    #[error("there is no key `{key}` here; near names: {}", near.join(", "))]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// Keys that exist, nearest first.
+        near: Vec<String>,
+    },
+    /// A key that must be there.
+    #[error("the key `{key}` is missing; it looks like this: {example}")]
+    MissingKey {
+        /// The key.
+        key: &'static str,
+        /// How it may look.
+        example: &'static str,
+    },
+    /// A value of another kind.
+    #[error("{what} must be {expected}, and here is {found}")]
+    Kind {
+        /// What the value is for.
+        what: String,
+        /// What it has to be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A list that must hold something.
+    #[error("{what} is empty: it needs {expected}")]
+    Empty {
+        /// What is empty.
+        what: String,
+        /// What belongs into it.
+        expected: &'static str,
+    },
+    /// An interval that is reversed, empty or not finite.
+    #[error(
+        "the bounds of `{name}` are [{low}, {high}]: two finite numbers are needed, the smaller one first"
+    )]
+    Interval {
+        /// The variable.
+        name: String,
+        /// Its lower bound.
+        low: f64,
+        /// Its upper bound.
+        high: f64,
+    },
+    /// A variable without bounds.
+    #[error("`{name}` has no bounds: add `{name} = [low, high]` to `{key}`")]
+    NoBounds {
+        /// The variable.
+        name: String,
+        /// The key where its bounds belong.
+        key: &'static str,
+    },
+    /// Bounds of something that is not a variable.
+    #[error("`{name}` is not among the names of `{list}`; near names: {}", near.join(", "))]
+    NotAVariable {
+        /// The name.
+        name: String,
+        /// The list where it could be.
+        list: &'static str,
+        /// Names in that list, nearest first.
+        near: Vec<String>,
+    },
+    /// A name that expressions could not mention.
+    #[error("`{name}` is not a name: a name is a letter or `_`, then letters, digits and `_`")]
+    NotAName {
+        /// What was given.
+        name: String,
+    },
+    /// A name with two meanings.
+    #[error("the name `{name}` is taken: {by}")]
+    Taken {
+        /// The name.
+        name: String,
+        /// By what.
+        by: &'static str,
+    },
+    /// A constraint without a body, or with several.
+    #[error(
+        "a constraint has exactly one of `expr`, `all`, `any`, `not`, and this one has {}",
+        listed(found)
+    )]
+    Body {
+        /// Those that it has.
+        found: Vec<String>,
+    },
+    /// Something else was expected at this place of an expression.
+    #[error("expected {expected}, found {found}")]
+    Expected {
+        /// What could stand here.
+        expected: &'static str,
+        /// What stands here.
+        found: String,
+    },
+    /// A name that nothing has.
+    #[error("there is no name `{name}`; near names: {}", near.join(", "))]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// Names that exist, nearest first.
+        near: Vec<String>,
+    },
+    /// A function that does not exist.
+    #[error("there is no function `{name}`; near names: {}", near.join(", "))]
+    UnknownFunction {
+        /// The name.
+        name: String,
+        /// Functions that exist, nearest first.
+        near: Vec<String>,
+    },
+    /// A function with the wrong number of arguments.
+    #[error("`{function}` takes {expected}, not {found}")]
+    Arguments {
+        /// The function.
+        function: String,
+        /// How many it takes, in words.
+        expected: &'static str,
+        /// How many there are.
+        found: usize,
+    },
+    /// A number that f64 does not hold.
+    #[error("`{text}` is not a number that double precision can hold")]
+    Number {
+        /// As written.
+        text: String,
+    },
+    /// A part without variables whose value is not a number.
+    #[error("this part has no variables and its value is {value}: it could never be feasible")]
+    Constant {
+        /// The value.
+        value: f64,
+    },
+    /// Named expressions that need each other.
+    #[error("these names of [let] need each other: {}", names.join(" → "))]
+    Cycle {
+        /// The names; the last is the first again.
+        names: Vec<String>,
+    },
+    /// Two comparisons in one expression.
+    #[error(
+        "one comparison for each expression: write a ≤ b ≤ c as all = [\"a <= b\", \"b <= c\"]"
+    )]
+    SecondComparison,
+    /// An equality that need not hold everywhere.
+    #[error(
+        "an equality can stand alone or in `all`, not within `any` or `not`: give a tolerance there, abs(left - right) <= tolerance"
+    )]
+    EqualityInside,
+}
+
+fn listed(found: &[String]) -> String {
+    if found.is_empty() {
+        "none".to_owned()
+    } else {
+        found.join(", ")
+    }
+}
