@@ -63,7 +63,7 @@ pub mod validate;
 mod workspace;
 
 pub use format::FormatError;
-pub use guard::{Guard, GuardError, GuardWorkspace, Membership};
+pub use guard::{Guard, GuardError, GuardWorkspace, MAX_TESTS_PER_CALL, Membership};
 pub use latent::LatentSet;
 pub use model::{Activation, Anchor, Blend, Chart, Frame, Layer, Model, Network};
 pub use projector::{CallError, Gradient, Projector};

@@ -15,11 +15,13 @@ pub enum Status {
     /// By a [`Guard`](crate::Guard): the projection failed the test; the output is a feasible decode
     /// between it and an anchor.
     Repaired,
-    /// By a [`Guard`](crate::Guard): the output is a verified anchor.
+    /// By a [`Guard`](crate::Guard): the output is a verified anchor or, for an input-dependent set, a
+    /// feasible point that a search has found.
     Anchored,
     /// By a [`Guard`](crate::Guard) of an input-dependent set: no feasible point was found for these
-    /// parameters. The output is the best known point, and has **not** passed the test.
-    Unverified,
+    /// parameters, so C(x) may be empty. The output is the least violating point that was tested, or the
+    /// projection where violations are not known, and has **not** passed the test.
+    MaybeEmpty,
     /// The input held NaN or infinity, or the numbers grew beyond f32 on the way. The output is the
     /// [fallback](crate::Projector::fallback), and has **not** passed any test.
     NotFinite,
@@ -33,13 +35,13 @@ impl Status {
         Self::Kept,
         Self::Repaired,
         Self::Anchored,
-        Self::Unverified,
+        Self::MaybeEmpty,
         Self::NotFinite,
     ];
 
     /// Whether a [`Guard`](crate::Guard) that returned this status has seen the output pass its test.
     pub fn is_verified(self) -> bool {
-        !matches!(self, Self::Unverified | Self::NotFinite)
+        !matches!(self, Self::MaybeEmpty | Self::NotFinite)
     }
 
     /// A word for tables and logs.
@@ -50,7 +52,7 @@ impl Status {
             Self::Kept => "kept",
             Self::Repaired => "repaired",
             Self::Anchored => "anchored",
-            Self::Unverified => "unverified",
+            Self::MaybeEmpty => "maybe-empty",
             Self::NotFinite => "not-finite",
         }
     }

@@ -5,7 +5,7 @@ mod common;
 
 use common::counting::{Counting, counted};
 use common::{Random, Shape, projector};
-use fabproj_core::{Blend, Gradient, Guard, LatentSet, Projector, Status};
+use fabproj_core::{Blend, Gradient, Guard, LatentSet, Membership, Projector, Status};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -82,6 +82,21 @@ fn projections_and_gradients_do_not_allocate() {
     }
 }
 
+/// y_0 + x_0 / 10 ≤ offset, with its violation.
+struct HalfPlane {
+    offset: f64,
+}
+
+impl Membership for HalfPlane {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        y[0] + 0.1 * x[0] <= self.offset
+    }
+
+    fn violation(&self, y: &[f64], x: &[f64]) -> Option<f64> {
+        Some((y[0] + 0.1 * x[0] - self.offset).max(0.0))
+    }
+}
+
 #[test]
 fn guarded_calls_do_not_allocate() {
     let projector = rich(Blend::Soft);
@@ -90,11 +105,11 @@ fn guarded_calls_do_not_allocate() {
     let (y, x) = (random.floats(rows * 2, 3.0), random.floats(rows * 2, 1.0));
     let mut out = y.clone();
     let mut statuses = vec![Status::Inside; rows];
-    // All ways through the guard: from a half plane to a set that no decode meets.
+    // All ways through the guard: from a half plane to a set that neither a decode nor a search meets.
     let mut seen = fabproj_core::Tally::default();
-    for offset in [1.0, 0.0, -1.0, -100.0] {
-        let test = move |y: &[f64], x: &[f64]| y[0] + 0.1 * x[0] <= offset;
-        let guard = Guard::new(&projector, test).expect("anchors are verified at each call");
+    for offset in [1.0, 0.0, -1.0, -4.0, -100.0] {
+        let guard = Guard::new(&projector, HalfPlane { offset })
+            .expect("anchors are verified at each call");
         let mut workspace = guard.workspace();
         let (tally, count) = counted(|| {
             guard.project(&y[..2], &x[..2], &mut out[..2], &mut workspace)?;
@@ -107,7 +122,8 @@ fn guarded_calls_do_not_allocate() {
         Status::Kept,
         Status::Projected,
         Status::Repaired,
-        Status::Unverified,
+        Status::Anchored,
+        Status::MaybeEmpty,
     ] {
         assert!(
             seen.count(status) > 0,

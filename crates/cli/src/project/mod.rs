@@ -32,8 +32,8 @@ const ROWS: usize = 4096;
                   reading them back as double precision gives exactly the value that \
                   was checked.\n\n\
                   Statuses: kept (feasible already, unchanged), inside and projected (the \
-                  projector's answer), repaired and anchored (the guard's), unverified (no feasible \
-                  point was found for this x), not-finite (numbers too large for the projector).\n\n\
+                  projector's answer), repaired and anchored (the guard's), maybe-empty (no feasible \
+                  point was found for this x: the least violating one is given), not-finite (numbers too large for the projector).\n\n\
                   Example:\n  fabproj project moons.safetensors points.csv --guard -o feasible.csv\n  \
                   cat points.csv | fabproj project moons.safetensors --no-status > feasible.csv"
 )]

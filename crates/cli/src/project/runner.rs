@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use anyhow::Result;
 use fabproj::core::{Guard, GuardWorkspace, Membership, Projector, Status, Workspace};
-use fabproj::set::ConstraintSet;
+use fabproj::set::{ConstraintSet, InSet};
 
 /// One point with its parameters, as the file gives them.
 pub struct Row {
@@ -22,6 +22,10 @@ struct AtRow<'a> {
 impl Membership for AtRow<'_> {
     fn contains(&self, y: &[f64], _rounded: &[f64]) -> bool {
         self.set.contains(y, &self.x.borrow())
+    }
+
+    fn violation(&self, y: &[f64], _rounded: &[f64]) -> Option<f64> {
+        InSet(self.set).violation(y, &self.x.borrow())
     }
 }
 

@@ -5,15 +5,16 @@ use core::borrow::Borrow;
 
 use super::workspace::{GuardWorkspace, Search};
 use super::{Guard, GuardError, Membership, Verified};
+use crate::latent::spread_step;
 use crate::model::{Anchor, Frame};
 use crate::projector::Projector;
 
 /// Latent points of one chart that are decoded together in a search.
 pub(super) const SEARCH_ROWS: usize = 32;
 /// Decodes tested in a search, over all charts; one per chart if there are more charts.
-const SEARCH_TESTS: usize = 256;
+pub(super) const SEARCH_TESTS: usize = 256;
 /// Stored anchors that are tried at one x.
-const ANCHOR_TRIES: usize = 16;
+pub(super) const ANCHOR_TRIES: usize = 16;
 
 /// A feasible point that was found for a call: its latent is in the workspace's segment, its decode in
 /// the workspace's candidate.
@@ -89,14 +90,15 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
         x: &[f32],
         workspace: &mut GuardWorkspace,
     ) -> bool {
-        let out = &mut workspace.candidate;
-        let decoded = self
-            .projector()
-            .decode(chart, latent, x, out, &mut workspace.inner);
-        decoded == Ok(true)
-            && workspace
-                .wide
-                .test(&self.membership, &workspace.candidate, x)
+        let GuardWorkspace {
+            inner,
+            wide,
+            candidate,
+            least,
+            ..
+        } = workspace;
+        let decoded = self.projector().decode(chart, latent, x, candidate, inner);
+        decoded == Ok(true) && wide.test_for(least, &self.membership, candidate, x)
     }
 
     /// A feasible point at x for an input-dependent set: stored anchors, those of the nearest
@@ -124,7 +126,8 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
                     chart: anchor.chart,
                 });
             }
-            if point.is_none() && self.passes(&anchor.point, x, workspace) {
+            let GuardWorkspace { wide, least, .. } = &mut *workspace;
+            if point.is_none() && wide.test_for(least, &self.membership, &anchor.point, x) {
                 point = Some(&anchor.point);
             }
         }
@@ -184,8 +187,9 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
             &mut parameters[..rows * x.len()],
         );
         let decodes = &mut decodes[..rows * projector.dim()];
+        let step = spread_step(latent_dim);
         for (row, latent) in latents.chunks_exact_mut(latent_dim).enumerate() {
-            set.spread((first + row) as u32, latent);
+            set.spread_by(step, (first + row) as u32, latent);
             parameters[row * x.len()..][..x.len()].copy_from_slice(x);
         }
         let inner = &mut workspace.inner;
@@ -199,7 +203,8 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
         for (row, decode) in decodes.chunks_exact(projector.dim()).enumerate() {
             let away = distance(projector.frame(), decode, near);
             let nearer = nearest.is_none_or(|(_, best)| away < best);
-            if nearer && workspace.wide.test(&self.membership, decode, x) {
+            let least = &mut workspace.least;
+            if nearer && workspace.wide.test_for(least, &self.membership, decode, x) {
                 nearest = Some((row, away));
             }
         }

@@ -1,5 +1,6 @@
 //! Outputs that have passed a membership test.
 
+mod explore;
 mod find;
 mod membership;
 mod repair;
@@ -15,6 +16,15 @@ use crate::workspace::BLOCK;
 
 pub use membership::Membership;
 pub use workspace::GuardWorkspace;
+
+/// The most membership tests that one call of a guard makes, for a model of up to 256 charts (one more
+/// for each further chart). Nearly all calls make one or two; this many are made where a set that depends
+/// on x is empty. There are at most as many calls of [`Membership::violation`].
+pub const MAX_TESTS_PER_CALL: usize = 4
+    + 2 * find::ANCHOR_TRIES
+    + find::SEARCH_TESTS
+    + repair::BISECTION_STEPS
+    + explore::EXPLORATION_TESTS;
 
 /// Why a guard could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,10 +60,12 @@ struct Verified {
 ///
 /// For a **fixed set** the anchors are tested once, by [`new`](Self::new), and the guarantee has no
 /// exception but parameters or a membership test that change their answers. For an **input-dependent
-/// set** anchors are tested at each x: the stored ones nearest in x first, then a fixed, bounded
-/// sequence of decodes. If none passes, the set may be empty at this x, and the status is
-/// [`Status::Unverified`]: the output is then the projection (or, if that is not finite, the
-/// projector's fallback), which has *failed* the test. With x that is not finite there is no set to
+/// set** anchors are tested at each x: the stored ones nearest in x first, then a fixed sequence of
+/// decodes, then one of points around the projection and in the model's frame, within
+/// [`MAX_TESTS_PER_CALL`]. If none passes, the set may be empty at this x, and the status is
+/// [`Status::MaybeEmpty`]: the output has *failed* the test. It is the least violating of all points
+/// tested where the test knows [violations](Membership::violation), else the projection (or, if that is
+/// not finite, the projector's fallback). With x that is not finite there is no set to
 /// test against: [`Status::NotFinite`] and the fallback. In all other cases the output is feasible,
 /// also when y holds NaN.
 ///

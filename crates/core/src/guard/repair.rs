@@ -8,7 +8,7 @@ use crate::projector::{Points, Projector, all_finite};
 use crate::status::Status;
 
 /// Halvings of the latent segment between an anchor and the failed projection.
-const BISECTION_STEPS: usize = 8;
+pub(super) const BISECTION_STEPS: usize = 8;
 
 impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
     /// Replaces the failed projection in `out` by a feasible point near it.
@@ -21,11 +21,7 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
         workspace: &mut GuardWorkspace,
     ) -> Status {
         let usable = all_finite(y);
-        let near = if status == Status::NotFinite && usable {
-            y
-        } else {
-            &*out
-        };
+        let near = nearest_known(y, status, out);
         let own_chart = usable.then(|| {
             self.projector()
                 .choose_one(Points { y, x }, &mut workspace.inner)
@@ -33,6 +29,7 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
         let found = if x.is_empty() {
             self.nearest(near, own_chart, workspace)
         } else {
+            workspace.least.forget();
             self.find(near, x, workspace)
         };
         let Some(found) = found else {
@@ -51,7 +48,8 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
         }
     }
 
-    /// When no anchor and no decode is feasible: points at hand that nobody has tested yet.
+    /// When no anchor and no decode is feasible: points at hand that nobody has tested yet, then a
+    /// search around them. If all fail, the least violating of all points tested is written.
     fn last_resort(
         &self,
         y: &[f32],
@@ -68,7 +66,19 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
         if status == Status::NotFinite && self.passes(out, x, workspace) {
             return Status::Anchored;
         }
-        Status::Unverified
+        let (wide, least) = (&mut workspace.wide, &mut workspace.least);
+        wide.weigh(least, &self.membership, out, x);
+        wide.weigh(least, &self.membership, y, x);
+        let near = nearest_known(y, status, out);
+        if self.explore(near, x, workspace) {
+            self.approach(near, x, workspace);
+            out.copy_from_slice(&workspace.candidate);
+            return Status::Anchored;
+        }
+        if let Some(point) = workspace.least.point() {
+            out.copy_from_slice(point);
+        }
+        Status::MaybeEmpty
     }
 
     /// The verified point of a fixed set to go back to; there always is one.
@@ -175,5 +185,14 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
             && workspace
                 .wide
                 .test(&self.membership, &workspace.candidate, x)
+    }
+}
+
+/// What a feasible point should be near to: the projection, or the input where there is none.
+fn nearest_known<'a>(y: &'a [f32], status: Status, out: &'a [f32]) -> &'a [f32] {
+    if status == Status::NotFinite && all_finite(y) {
+        y
+    } else {
+        out
     }
 }

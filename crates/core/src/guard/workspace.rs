@@ -21,6 +21,8 @@ pub struct GuardWorkspace {
     /// Distance of each anchor in x, then in y.
     pub(super) distances: Vec<(f32, f32)>,
     pub(super) search: Search,
+    pub(super) exploration: Exploration,
+    pub(super) least: Least,
 }
 
 /// The f64 arguments of a membership test.
@@ -44,6 +46,21 @@ pub(super) struct Search {
     pub latents: Vec<f32>,
     pub parameters: Vec<f32>,
     pub decodes: Vec<f32>,
+}
+
+/// Points of a search in the space of y.
+#[derive(Clone, Debug)]
+pub(super) struct Exploration {
+    pub centre: Vec<f32>,
+    pub point: Vec<f32>,
+}
+
+/// Of the points that failed the test in a call, the one that violates least.
+#[derive(Clone, Debug)]
+pub(super) struct Least {
+    /// Infinite while no violation is known.
+    violation: f64,
+    point: Vec<f32>,
 }
 
 impl GuardWorkspace {
@@ -73,6 +90,14 @@ impl GuardWorkspace {
                 parameters: vec![0.0; SEARCH_ROWS * parameter_dim],
                 decodes: vec![0.0; SEARCH_ROWS * dim],
             },
+            exploration: Exploration {
+                centre: vec![0.0; dim],
+                point: vec![0.0; dim],
+            },
+            least: Least {
+                violation: f64::INFINITY,
+                point: vec![0.0; dim],
+            },
         }
     }
 }
@@ -95,6 +120,55 @@ impl Wide {
         widen(y, &mut self.y);
         widen(x, &mut self.x);
         membership.contains(&self.y, &self.x)
+    }
+
+    /// Tests a point, and remembers one that fails if it violates less than those before it.
+    pub(super) fn test_for(
+        &mut self,
+        least: &mut Least,
+        membership: &impl Membership,
+        y: &[f32],
+        x: &[f32],
+    ) -> bool {
+        let passed = self.test(membership, y, x);
+        if !passed {
+            self.weigh(least, membership, y, x);
+        }
+        passed
+    }
+
+    /// Remembers a point that has failed if it violates less than those before it.
+    pub(super) fn weigh(
+        &mut self,
+        least: &mut Least,
+        membership: &impl Membership,
+        y: &[f32],
+        x: &[f32],
+    ) {
+        if !all_finite(y) {
+            return;
+        }
+        widen(y, &mut self.y);
+        widen(x, &mut self.x);
+        // A violation that is NaN is less than none.
+        if let Some(violation) = membership.violation(&self.y, &self.x)
+            && violation < least.violation
+        {
+            least.violation = violation;
+            least.point.copy_from_slice(y);
+        }
+    }
+}
+
+impl Least {
+    /// For a new call.
+    pub(super) fn forget(&mut self) {
+        self.violation = f64::INFINITY;
+    }
+
+    /// The point; `None` while no violation is known.
+    pub(super) fn point(&self) -> Option<&[f32]> {
+        (self.violation < f64::INFINITY).then_some(&self.point)
     }
 }
 

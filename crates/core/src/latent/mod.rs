@@ -10,6 +10,7 @@ mod spread;
 use serde::{Deserialize, Serialize};
 
 use radial::Radial;
+pub(crate) use spread::spread_step;
 
 /// A set in latent space. The hard map is the Euclidean projection (for the simplex: softmax).
 ///

@@ -9,7 +9,11 @@ impl LatentSet {
     /// of (i + 1)·a^(j+1), with a the inverse of the generalised golden ratio of the dimension
     /// (Roberts' sequence), carried from the cube to the set.
     pub fn spread(&self, index: u32, latent: &mut [f32]) {
-        let step = 1.0 / generalised_golden_ratio(latent.len());
+        self.spread_by(spread_step(latent.len()), index, latent);
+    }
+
+    /// [`spread`](Self::spread) with the [`spread_step`] of its dimension, which many points share.
+    pub(crate) fn spread_by(&self, step: f64, index: u32, latent: &mut [f32]) {
         let mut power = 1.0;
         for z in latent.iter_mut() {
             power *= step;
@@ -30,6 +34,11 @@ impl LatentSet {
         }
         self.restrict(latent);
     }
+}
+
+/// a: the inverse of the generalised golden ratio.
+pub(crate) fn spread_step(dim: usize) -> f64 {
+    1.0 / generalised_golden_ratio(dim)
 }
 
 /// The positive root of a^(dim+1) = a + 1, by its fixed-point iteration.

@@ -15,6 +15,7 @@ mod description;
 mod error;
 mod expression;
 mod file;
+mod in_set;
 mod label;
 pub(crate) mod moons;
 mod problem;
@@ -30,6 +31,7 @@ pub use self::counted::Counted;
 pub use self::description::{Description, from_description};
 pub use self::error::{Result, SetError};
 pub use self::file::{FileSet, from_file, from_toml};
+pub use self::in_set::InSet;
 pub use self::label::label;
 pub use self::problem::{Excerpt, Problem, SetFileError};
 
