@@ -12,7 +12,7 @@ use super::gather::{Decode, Plane, Source, distance, wide};
 use super::histogram::{Histogram, Series};
 use super::legend::{self, Entry};
 use super::plane::View;
-use super::{graph, latent, style};
+use super::{bars, graph, latent, style};
 use crate::opened::Opened;
 use crate::show::{confidence, percent};
 
@@ -33,6 +33,10 @@ const FEW_ARROWS: usize = 8;
 const ENCODINGS: usize = 1400;
 /// Inputs whose distances are shown.
 const DISTANCES: usize = 4000;
+/// Coordinates that are drawn as bars, at most.
+const MOST_BARS: usize = 24;
+/// Inputs that are drawn in search of an infeasible one.
+const INPUT_TRIES: usize = 1000;
 /// How far from a plane a decode may be to be shown in it, in the model's scale.
 const SLAB: f64 = 0.06;
 
@@ -184,10 +188,17 @@ fn many_dimensions(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
     let encodings = source.encodings(ENCODINGS)?;
     let (inputs, outputs) = centre_distances(opened, source)?;
     let entries = with_arrows(entries(source.projector.charts(), true));
-    titled(opened, 800.0, &entries, |area| {
-        let (top, bottom) = area.split_vertically(units(390.0));
+    let bars = (4..=MOST_BARS).contains(&source.set.dim());
+    let height = if bars { 1040.0 } else { 800.0 };
+    titled(opened, height, &entries, |area| {
+        let (top, mut bottom) = area.split_vertically(units(390.0));
         for (index, panel) in top.split_evenly((1, 3)).iter().enumerate() {
             plane_through_centre(opened, source, index, panel)?;
+        }
+        if bars {
+            let (middle, rest) = bottom.split_vertically(units(240.0));
+            some_inputs(opened, source, &middle)?;
+            bottom = rest;
         }
         let (left, right) = bottom.split_horizontally(units(0.5 * WIDTH));
         Histogram {
@@ -208,6 +219,34 @@ fn many_dimensions(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
         .draw(&left)?;
         latent::draw(&right, source, &encodings)
     })
+}
+
+/// Infeasible inputs beside their projections.
+fn some_inputs(opened: &Opened, source: &mut Source<'_>, area: &Area<'_>) -> Result<()> {
+    let (bounds, parameter_bounds) = (source.set.bounds(), source.set.parameter_bounds());
+    for panel in &area.split_evenly((1, 3)) {
+        let (mut y, mut x) = (source.uniform(&bounds), source.uniform(&parameter_bounds));
+        for _ in 0..INPUT_TRIES {
+            if !source.set.contains(&y, &x) {
+                break;
+            }
+            (y, x) = (source.uniform(&bounds), source.uniform(&parameter_bounds));
+        }
+        let title = if x.is_empty() {
+            "an input (grey) and its projection".to_owned()
+        } else {
+            format!("an input {}", parameter_title(opened, &x))
+        };
+        let projected = source.project(&y, &x)?;
+        bars::draw(
+            panel,
+            &title,
+            &opened.file.record.names,
+            &bounds,
+            &projected,
+        )?;
+    }
+    Ok(())
 }
 
 fn plane_through_centre(

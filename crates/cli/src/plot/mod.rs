@@ -1,6 +1,7 @@
 //! `fabproj plot`: the set, what the projector does, and its latent space.
 
 mod axes;
+mod bars;
 mod canvas;
 mod figure;
 mod gather;
@@ -26,7 +27,7 @@ use crate::show;
 #[command(
     after_help = "Two dimensions: the set, decodes of the latent set, and arrows from infeasible points \
                   to their projections, beside the latent space. More dimensions: planes through the \
-                  model's centre, and distances. Input-dependent sets: several x.\n\n\
+                  model's centre, some inputs with their projections, and distances. Input-dependent sets: several x.\n\n\
                   Example:\n  fabproj plot moons.safetensors -o moons.svg\n  \
                   fabproj plot moons.safetensors -o moons.png --width 2000"
 )]

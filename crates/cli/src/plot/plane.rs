@@ -14,6 +14,8 @@ use super::style;
 /// Rows and columns on which membership is looked at.
 const ROWS: usize = 260;
 const COLUMNS: usize = 320;
+/// The ratio of a region's sides up to which both are drawn at one scale.
+const MOST_UNEQUAL: f64 = 4.0;
 /// Halvings of the step in which a row enters or leaves the set.
 const REFINEMENTS: usize = 8;
 
@@ -35,7 +37,7 @@ impl View<'_> {
             title: self.title,
             labels: self.labels.clone(),
             ranges: self.region.clone(),
-            equal: true,
+            equal: comparable(&self.region),
             numbers: true,
         };
         let mut chart = axes.draw(area)?;
@@ -157,6 +159,12 @@ impl View<'_> {
         }
         Ok(projections)
     }
+}
+
+/// Whether both directions can be drawn at one scale: not when their units have nothing in common.
+fn comparable(region: &[Range<f64>; 2]) -> bool {
+    let [first, second] = [&region[0], &region[1]].map(|range| range.end - range.start);
+    first.max(second) <= MOST_UNEQUAL * first.min(second)
 }
 
 /// The intervals of a row that are inside, their ends refined.
