@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use fabproj::certify::{Certificate, Plan, certify};
+use fabproj::certify::{Certificate, Plan, Slice, certify};
 
 use crate::failure::wrong_usage;
 use crate::opened::Opened;
@@ -121,20 +121,73 @@ pub fn text(certificate: &Certificate) -> String {
     rows.push(("coverage".to_owned(), coverage(certificate)));
     rows.extend(distances(certificate));
     rows.push(("guard".to_owned(), guard(certificate)));
-    if let Some(worst) = &certificate.worst_slice {
-        let slice = format!(
-            "{} from {} to {}: {} projected inputs feasible",
-            worst.parameter,
-            number(worst.low),
-            number(worst.high),
-            percent(worst.share.feasible)
-        );
-        rows.push(("worst slice".to_owned(), slice));
-    }
+    rows.extend(by_x(certificate));
     if certificate.charts.len() > 1 {
         rows.push(("by chart".to_owned(), by_chart(certificate)));
     }
     format!("{table}\n\n{}", show::pairs(&rows))
+}
+
+/// What depends on x: the worst slice, all slices, and where the set looks empty.
+fn by_x(certificate: &Certificate) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    if let Some(worst) = worst_slice(certificate) {
+        rows.push(("worst slice".to_owned(), worst));
+    }
+    if !certificate.slices.is_empty() {
+        rows.push(("slices of x".to_owned(), slices(certificate)));
+    }
+    if let Some(empty) = empty(certificate) {
+        rows.push(("empty".to_owned(), empty));
+    }
+    rows
+}
+
+/// The slice of x with the smallest share of feasible projections.
+pub fn worst_slice(certificate: &Certificate) -> Option<String> {
+    let worst = certificate.worst_slice.as_ref()?;
+    let Slice { name, share, .. } = worst;
+    Some(format!(
+        "{name}: {} (at least {})",
+        percent(share.feasible),
+        percent(share.lower_bound)
+    ))
+}
+
+/// At how many x the set looks empty.
+pub fn empty(certificate: &Certificate) -> Option<String> {
+    let share = certificate.empty as f64 / certificate.samples.max(1) as f64;
+    (certificate.empty > 0).then(|| {
+        format!(
+            "no feasible point was found at the x of {} inputs ({}), which no share counts",
+            count(certificate.empty),
+            percent(share)
+        )
+    })
+}
+
+/// The shares of each coordinate's slices in a line.
+fn slices(certificate: &Certificate) -> String {
+    let single = certificate.slices.iter();
+    let single = single.filter_map(|slice| match slice.intervals.as_slice() {
+        [interval] => Some((interval, slice)),
+        _ => None,
+    });
+    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+    for (interval, slice) in single {
+        let share = match slice.share.samples {
+            0 => "empty".to_owned(),
+            _ => percent(slice.share.feasible),
+        };
+        match lines.last_mut() {
+            Some((name, shares)) if *name == interval.parameter => shares.push(share),
+            _ => lines.push((&interval.parameter, vec![share])),
+        }
+    }
+    let lines = lines
+        .iter()
+        .map(|(name, shares)| format!("{name} from low to high: {}", shares.join(", ")));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn coverage(certificate: &Certificate) -> String {

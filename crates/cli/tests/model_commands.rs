@@ -101,7 +101,7 @@ fn the_worst_slice_of_x_is_named() {
     let folder = folder();
     let ran = run(folder.path(), &["certify", "obstacle", "--samples", "2000"]).done();
     assert!(
-        ran.stdout.contains("worst slice") && ran.stdout.contains(" from "),
+        ran.stdout.contains("worst slice") && ran.stdout.contains(" in ["),
         "{}",
         ran.stdout
     );

@@ -7,6 +7,7 @@ use fabproj::certify::Certificate;
 use serde_json::{Value, json};
 
 use super::recipe::Preset;
+use crate::certify;
 use crate::options::Common;
 use crate::show::{self, confidence, count, number, percent, time};
 
@@ -14,6 +15,7 @@ use crate::show::{self, confidence, count, number, percent, time};
 const GOOD_RAW: f64 = 0.99;
 const GOOD_DECODES: f64 = 0.98;
 const GOOD_COVERAGE: f64 = 0.95;
+const GOOD_SLICE: f64 = 0.97;
 
 /// What a training gave.
 pub struct Summary {
@@ -104,6 +106,9 @@ impl Summary {
             ),
             row("coverage", coverage),
         ];
+        let worst = certify::worst_slice(certificate);
+        rows.extend(worst.map(|worst| row("worst slice of x", worst)));
+        rows.extend(certify::empty(certificate).map(|empty| row("empty", empty)));
         rows.extend(excess);
         rows.extend([
             row(
@@ -128,6 +133,15 @@ impl Summary {
             let share = percent(certificate.raw_feasible);
             problems.push(format!(
                 "only {share} of inputs are projected to feasible points"
+            ));
+        }
+        if let Some(worst) = &certificate.worst_slice
+            && worst.share.feasible < GOOD_SLICE
+        {
+            let share = percent(worst.share.feasible);
+            problems.push(format!(
+                "only {share} of inputs with {} are projected to feasible points",
+                worst.name
             ));
         }
         let decodes = certificate

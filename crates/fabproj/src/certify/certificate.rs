@@ -22,6 +22,11 @@ pub struct Certificate {
 
     /// Inputs drawn uniformly from the set's bounds, and x from its parameter bounds.
     pub samples: usize,
+    /// How many of these inputs came with an x at which C(x) looks empty: the guard finds no feasible
+    /// point, nor do [`EMPTY_DRAWS`](super::EMPTY_DRAWS) uniform draws. Nothing can be right there, so
+    /// all shares, those of decodes included, leave such x out.
+    #[serde(default)]
+    pub empty: usize,
     /// How many of these inputs the projector, without a guard, sent to an infeasible point.
     pub raw_failures: usize,
     /// Share of the inputs that it sent to a feasible point.
@@ -77,7 +82,8 @@ pub struct Certificate {
     /// For an input-dependent set: the slice of x with the smallest share of feasible projections.
     #[serde(default)]
     pub worst_slice: Option<Slice>,
-    /// For an input-dependent set of few parameters: the shares by slices of each coordinate of x.
+    /// For an input-dependent set of up to eight parameters: the shares by slices of each coordinate of
+    /// x and, with two of them, by the cells of a grid.
     #[serde(default)]
     pub slices: Vec<Slice>,
 }
@@ -133,18 +139,32 @@ pub struct CoverageGrid {
     pub decodes: usize,
 }
 
-/// The inputs whose parameters lie in an interval of one coordinate of x.
+/// The inputs whose parameters lie in an interval of one coordinate of x, or in a cell of two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Slice {
-    /// The name of the coordinate.
-    pub parameter: String,
-    /// The interval's lower end.
-    pub low: f64,
-    /// The interval's upper end.
-    pub high: f64,
+    /// Where it is, in words: `ox in [0.75, 1.13]`.
+    pub name: String,
+    /// The same in numbers: one interval, or two for a cell.
+    pub intervals: Vec<ParameterInterval>,
     /// The projections of its inputs. The bounds of all slices hold *together* with the certificate's
     /// confidence.
     #[serde(flatten)]
     pub share: Share,
+    /// Inputs at x where C(x) looks empty, which the share leaves out.
+    pub empty: usize,
+    /// Mean distance from its infeasible inputs to their projections; null when there were none.
+    pub mean_distance: Option<f64>,
+}
+
+/// A part of the range of one coordinate of x.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ParameterInterval {
+    /// The name of the coordinate.
+    pub parameter: String,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
 }

@@ -1,9 +1,10 @@
 //! Are decodes of the latent sets feasible?
 
-use fabproj_core::{LatentSet, Projector};
+use fabproj_core::{Guard, LatentSet, Membership, Projector};
 use rand_chacha::ChaCha8Rng;
 
 use super::draw::{Purpose, Region, stream, tasks, widened};
+use super::empty::looks_empty;
 use super::{CertifyError, ChartShares, Plan, Share};
 use crate::sample;
 use crate::set::ConstraintSet;
@@ -12,6 +13,8 @@ use crate::set::ConstraintSet;
 pub struct Decoded {
     /// Rows of y.
     pub points: Vec<f32>,
+    /// Rows of x.
+    pub parameters: Vec<f32>,
     /// Which rows are feasible.
     pub feasible: Vec<bool>,
 }
@@ -34,6 +37,7 @@ pub fn decode(
     else {
         return Ok(Decoded {
             points: Vec::new(),
+            parameters: Vec::new(),
             feasible: Vec::new(),
         });
     };
@@ -41,11 +45,11 @@ pub fn decode(
     for latent in latents.chunks_exact_mut(latent_dim) {
         sampler(&latent_set, latent, rng);
     }
-    let x = region.parameters(rows, rng);
+    let parameters = region.parameters(rows, rng);
     let mut points = vec![0.0; rows * projector.dim()];
     let mut workspace = projector.workspace();
-    projector.decode_batch(chart, &latents, &x, &mut points, &mut workspace)?;
-    let (y, x) = (widened(&points), widened(&x));
+    projector.decode_batch(chart, &latents, &parameters, &mut points, &mut workspace)?;
+    let (y, x) = (widened(&points), widened(&parameters));
     let (dim, parameter_dim) = (projector.dim(), projector.parameter_dim());
     let feasible = (0..rows)
         .map(|row| {
@@ -55,35 +59,69 @@ pub fn decode(
             )
         })
         .collect();
-    Ok(Decoded { points, feasible })
+    Ok(Decoded {
+        points,
+        parameters,
+        feasible,
+    })
 }
 
-/// The shares of feasible decodes of every chart.
-pub fn measure(
+/// The shares of feasible decodes of every chart. Decodes at x where C(x) looks empty are left out.
+pub fn measure<M: Membership + Sync>(
     set: &dyn ConstraintSet,
     projector: &Projector,
+    guard: Option<&Guard<&Projector, M>>,
     plan: &Plan,
 ) -> Result<Vec<ChartShares>, CertifyError> {
     let region = Region::of(set);
-    let share = |chart: usize, purpose: Purpose, sampler: Sampler| {
-        let failures = tasks(plan.samples, |task, rows| {
-            let mut rng = stream(plan.seed, purpose, task);
+    let share = |chart: usize, draw: Purpose, empty: Purpose, sampler: Sampler| {
+        let counts = tasks(plan.samples, |task, rows| {
+            let mut rng = stream(plan.seed, draw, task);
             let decoded = decode(set, projector, chart, &region, rows, sampler, &mut rng)?;
-            Ok(decoded
-                .feasible
-                .iter()
-                .filter(|feasible| !**feasible)
-                .count())
+            let mut rng = stream(plan.seed, empty, task);
+            decoded.failures(set, guard, &region, &mut rng)
         })?;
-        let failures = failures.into_iter().sum();
-        Ok::<_, CertifyError>(Share::counted(plan.samples, failures, plan.confidence))
+        let failures = counts.iter().map(|(failures, _)| failures).sum();
+        let empty: usize = counts.iter().map(|(_, empty)| empty).sum();
+        let samples = plan.samples - empty;
+        Ok::<_, CertifyError>(Share::counted(samples, failures, plan.confidence))
     };
     (0..projector.charts())
         .map(|chart| {
+            let (inside, surface) = (Purpose::Inside(chart), Purpose::Surface(chart));
+            let empty_inside = Purpose::EmptyInside(chart);
+            let empty_surface = Purpose::EmptyAtSurface(chart);
             Ok(ChartShares {
-                inside: share(chart, Purpose::Inside(chart), sample::inside)?,
-                surface: share(chart, Purpose::Surface(chart), sample::surface)?,
+                inside: share(chart, inside, empty_inside, sample::inside)?,
+                surface: share(chart, surface, empty_surface, sample::surface)?,
             })
         })
         .collect()
+}
+
+impl Decoded {
+    /// How many decodes failed though C(x) is not empty, and how many at x where it looks so.
+    fn failures<M: Membership>(
+        &self,
+        set: &dyn ConstraintSet,
+        guard: Option<&Guard<&Projector, M>>,
+        region: &Region,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<(usize, usize), CertifyError> {
+        let (mut failures, mut empty) = (0, 0);
+        let parameter_dim = set.parameter_dim();
+        for (row, feasible) in self.feasible.iter().enumerate() {
+            if *feasible {
+                continue;
+            }
+            let x = &self.parameters[row * parameter_dim..][..parameter_dim];
+            match guard {
+                Some(guard) if parameter_dim > 0 && looks_empty(set, guard, region, x, rng)? => {
+                    empty += 1;
+                }
+                _ => failures += 1,
+            }
+        }
+        Ok((failures, empty))
+    }
 }

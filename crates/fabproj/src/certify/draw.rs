@@ -21,6 +21,10 @@ pub enum Purpose {
     Inside(usize),
     Surface(usize),
     Coverage(usize),
+    /// Is C(x) empty, for the draws of another purpose.
+    EmptyAtInputs,
+    EmptyInside(usize),
+    EmptyAtSurface(usize),
 }
 
 /// The random numbers of one task.
@@ -31,6 +35,9 @@ pub fn stream(seed: u64, purpose: Purpose, task: usize) -> ChaCha8Rng {
         Purpose::Inside(chart) => (3, chart),
         Purpose::Surface(chart) => (4, chart),
         Purpose::Coverage(chart) => (5, chart),
+        Purpose::EmptyAtInputs => (6, 0),
+        Purpose::EmptyInside(chart) => (7, chart),
+        Purpose::EmptyAtSurface(chart) => (8, chart),
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ APART);
     rng.set_stream(kind << 56 | (chart as u64) << 40 | task as u64);
@@ -52,9 +59,15 @@ impl Region {
         }
     }
 
-    /// The interval of a coordinate of x.
-    pub fn parameter(&self, index: usize) -> Interval {
-        self.x[index]
+    /// The intervals of x.
+    pub fn parameter_bounds(&self) -> &[Interval] {
+        &self.x
+    }
+
+    /// The middle of the bounds of y.
+    pub fn middle(&self) -> Vec<f32> {
+        let middles = self.y.iter().map(|(low, high)| 0.5 * (low + high));
+        middles.map(|middle| middle as f32).collect()
     }
 
     pub fn points(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use fabproj_core::{Guard, Membership, Projector, Status, Tally};
+use rand_chacha::ChaCha8Rng;
 
 use super::draw::{Purpose, ROWS, Region, stream, tasks, widened};
-use super::{CertifyError, Plan, Share, Slice};
+use super::empty::no_draw_is_feasible;
+use super::slices::{Outcome, Slices};
+use super::{CertifyError, Plan};
 use crate::set::ConstraintSet;
 
-/// Slices of each coordinate of x.
-const SLICES: usize = 4;
 /// Feasible inputs that a mean move should be the mean of.
 const WANTED_FEASIBLE: usize = 1000;
 /// How many times `samples` further inputs are drawn in search of feasible ones, at most.
@@ -20,6 +21,8 @@ const TASKS_PER_ROUND: usize = 64;
 /// Counts and sums over inputs.
 #[derive(Default)]
 pub struct Inputs {
+    /// Inputs at x where C(x) looks empty, which nothing else counts.
+    pub empty: usize,
     /// Inputs that were infeasible.
     pub infeasible: usize,
     /// Projections that are infeasible.
@@ -38,20 +41,21 @@ pub struct Inputs {
     pub guarded_distance: f64,
     /// The same to the true nearest points; `None` once one of them is unknown.
     pub nearest: Option<f64>,
-    /// Inputs and failures by slice, slices of the first coordinate first.
-    by_slice: Vec<(usize, usize)>,
+    /// The same by slices of x.
+    pub slices: Slices,
 }
 
 impl Inputs {
     fn new(parameter_dim: usize) -> Self {
         Self {
             nearest: Some(0.0),
-            by_slice: vec![(0, 0); SLICES * parameter_dim],
+            slices: Slices::new(parameter_dim),
             ..Self::default()
         }
     }
 
     fn add(&mut self, other: Self) {
+        self.empty += other.empty;
         self.infeasible += other.infeasible;
         self.raw_failures += other.raw_failures;
         self.raw_failures_of_infeasible += other.raw_failures_of_infeasible;
@@ -65,10 +69,7 @@ impl Inputs {
             .nearest
             .zip(other.nearest)
             .map(|(sum, more)| sum + more);
-        for (slice, more) in self.by_slice.iter_mut().zip(other.by_slice) {
-            slice.0 += more.0;
-            slice.1 += more.1;
-        }
+        self.slices.merge(&other.slices);
     }
 
     /// What the guard did, by name.
@@ -78,30 +79,6 @@ impl Inputs {
             .iter()
             .map(|(status, count)| (status.name().to_owned(), count));
         named.collect()
-    }
-
-    /// The shares by slices of x. Their bounds hold together: the chance of an error is divided among
-    /// them.
-    pub fn slices(&self, set: &dyn ConstraintSet, plan: &Plan) -> Vec<Slice> {
-        let confidence = 1.0 - (1.0 - plan.confidence) / self.by_slice.len().max(1) as f64;
-        let bounds = set.parameter_bounds();
-        let names = set.parameter_names();
-        let slices = self
-            .by_slice
-            .iter()
-            .enumerate()
-            .map(|(index, (samples, failures))| {
-                let (coordinate, slice) = (index / SLICES, (index % SLICES) as f64);
-                let (low, high) = bounds[coordinate];
-                let at = |share: f64| low + (high - low) * share / SLICES as f64;
-                Slice {
-                    parameter: names.get(coordinate).cloned().unwrap_or_default(),
-                    low: at(slice),
-                    high: at(slice + 1.0),
-                    share: Share::counted(*samples, *failures, confidence),
-                }
-            });
-        slices.collect()
     }
 }
 
@@ -120,7 +97,8 @@ pub fn measure<M: Membership + Sync>(
             x: region.parameters(rows, &mut rng),
             rows,
         };
-        batch.measure(set, projector, guard, &region)
+        let mut rng = stream(plan.seed, Purpose::EmptyAtInputs, task);
+        batch.measure(set, projector, guard, &region, &mut rng)
     })?;
     let mut inputs = Inputs::new(set.parameter_dim());
     parts.into_iter().for_each(|part| inputs.add(part));
@@ -149,13 +127,14 @@ impl Batch {
         projector: &Projector,
         guard: Option<&Guard<&Projector, M>>,
         region: &Region,
+        rng: &mut ChaCha8Rng,
     ) -> Result<Inputs, CertifyError> {
         let mut inputs = Inputs::new(set.parameter_dim());
         let raw = widened(&self.project(projector)?);
+        let mut statuses = vec![Status::Inside; self.rows];
         let guarded = match guard {
             Some(guard) => {
                 let mut out = vec![0.0; self.y.len()];
-                let mut statuses = vec![Status::Inside; self.rows];
                 let mut workspace = guard.workspace();
                 let (y, x) = (&self.y, &self.x);
                 inputs.tally =
@@ -165,14 +144,21 @@ impl Batch {
             None => None,
         };
         let (y, x) = (widened(&self.y), widened(&self.x));
-        for row in 0..self.rows {
+        for (row, status) in statuses.into_iter().enumerate() {
             let y = of_row(&y, row, set.dim());
             let x = of_row(&x, row, set.parameter_dim());
             let raw = of_row(&raw, row, set.dim());
             let guarded = guarded
                 .as_ref()
                 .map(|guarded| of_row(guarded, row, set.dim()));
-            inputs.count(set, y, x, raw, guarded, region);
+            // The guard knows of no feasible point at x: the raw projection has failed too.
+            if status == Status::MaybeEmpty && no_draw_is_feasible(set, region, x, rng) {
+                inputs.empty += 1;
+                let bounds = region.parameter_bounds();
+                inputs.slices.count(bounds, x, Outcome::Empty);
+            } else {
+                inputs.count(set, y, x, raw, guarded, region);
+            }
         }
         Ok(inputs)
     }
@@ -192,22 +178,22 @@ impl Inputs {
         self.raw_failures += usize::from(failed);
         let passes = guarded.is_some_and(|guarded| set.contains(guarded, x));
         self.guarded_failures += usize::from(!passes);
-        for (coordinate, value) in x.iter().enumerate() {
-            let (low, high) = region.parameter(coordinate);
-            let share = (value - low) / (high - low).max(f64::MIN_POSITIVE);
-            let slice = ((share * SLICES as f64) as usize).min(SLICES - 1);
-            let counts = &mut self.by_slice[coordinate * SLICES + slice];
-            counts.0 += 1;
-            counts.1 += usize::from(failed);
-        }
-        if set.contains(y, x) {
+        let moved = distance(y, raw);
+        let outcome = if set.contains(y, x) {
+            Outcome::Feasible { failed }
+        } else {
+            let distance = moved;
+            Outcome::Infeasible { failed, distance }
+        };
+        self.slices.count(region.parameter_bounds(), x, outcome);
+        if let Outcome::Feasible { .. } = outcome {
             self.feasible += 1;
-            self.moved += distance(y, raw);
+            self.moved += moved;
             return;
         }
         self.infeasible += 1;
         self.raw_failures_of_infeasible += usize::from(failed);
-        self.distance += distance(y, raw);
+        self.distance += moved;
         self.guarded_distance += guarded.map_or(0.0, |guarded| distance(y, guarded));
         if let Some(sum) = &mut self.nearest {
             let mut nearest = vec![0.0; y.len()];

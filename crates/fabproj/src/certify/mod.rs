@@ -8,7 +8,9 @@ mod certificate;
 mod coverage;
 mod decodes;
 mod draw;
+mod empty;
 mod inputs;
+mod slices;
 #[cfg(test)]
 mod tests;
 
@@ -16,9 +18,11 @@ use fabproj_core::{CallError, Guard, Projector};
 use serde::{Deserialize, Serialize};
 
 pub use self::bound::lower_bound;
-pub use self::certificate::{Certificate, ChartShares, CoverageGrid, Share, Slice};
-use self::inputs::Inputs;
-use crate::set::ConstraintSet;
+pub use self::certificate::{
+    Certificate, ChartShares, CoverageGrid, ParameterInterval, Share, Slice,
+};
+pub use self::empty::EMPTY_DRAWS;
+use crate::set::{ConstraintSet, InSet};
 
 /// What is drawn, and how sure the bounds are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,16 +142,16 @@ pub fn certify(
     plan: &Plan,
 ) -> Result<Certificate, CertifyError> {
     check(set, projector, plan)?;
-    let guard = Guard::new(projector, |y: &[f64], x: &[f64]| set.contains(y, x));
+    let guard = Guard::new(projector, InSet(set));
     let (guard, guard_problem) = match guard {
         Ok(guard) => (Some(guard), None),
         Err(problem) => (None, Some(problem.to_string())),
     };
-    let charts = decodes::measure(set, projector, plan)?;
+    let charts = decodes::measure(set, projector, guard.as_ref(), plan)?;
     let grid = coverage::measure(set, projector, plan)?;
     let inputs = inputs::measure(set, projector, guard.as_ref(), plan)?;
     let (feasible_inputs, mean_move) = inputs::moves(set, projector, &inputs, plan)?;
-    let slices = inputs.slices(set, plan);
+    let slices = inputs.slices.shares(set, plan);
     let pooled = |part: fn(&ChartShares) -> &Share| {
         let samples = charts.iter().map(|chart| part(chart).samples).sum();
         let failures = charts.iter().map(|chart| part(chart).failures).sum();
@@ -157,9 +161,13 @@ pub fn certify(
         pooled(|chart| &chart.inside),
         pooled(|chart| &chart.surface),
     );
-    let raw = Share::counted(plan.samples, inputs.raw_failures, plan.confidence);
-    let guarded = Share::counted(plan.samples, inputs.guarded_failures, plan.confidence);
-    let Inputs { infeasible, .. } = inputs;
+    let of_inputs = |failures: usize| {
+        let samples = plan.samples - inputs.empty;
+        Share::counted(samples, failures, plan.confidence)
+    };
+    let raw = of_inputs(inputs.raw_failures);
+    let guarded = of_inputs(inputs.guarded_failures);
+    let infeasible = inputs.infeasible;
     let mean = |sum: f64| (infeasible > 0).then(|| sum / infeasible as f64);
     let nearest_distance = inputs.nearest.and_then(mean);
     let mean_distance = mean(inputs.distance);
@@ -168,6 +176,7 @@ pub fn certify(
         seed: plan.seed,
         confidence: plan.confidence,
         samples: plan.samples,
+        empty: inputs.empty,
         raw_failures: raw.failures,
         raw_feasible: raw.feasible,
         raw_lower_bound: raw.lower_bound,
@@ -191,7 +200,7 @@ pub fn certify(
         mean_excess: mean_distance
             .zip(nearest_distance)
             .map(|(distance, nearest)| distance - nearest),
-        worst_slice: worst(&slices),
+        worst_slice: slices::worst(&slices),
         slices: if set.parameter_dim() <= LISTED_PARAMETERS {
             slices
         } else {
@@ -202,14 +211,6 @@ pub fn certify(
 
 /// With more parameters than this only the worst slice is kept.
 const LISTED_PARAMETERS: usize = 8;
-
-/// The first slice with the smallest share.
-fn worst(slices: &[Slice]) -> Option<Slice> {
-    let smallest = slices
-        .iter()
-        .min_by(|a, b| a.share.feasible.total_cmp(&b.share.feasible));
-    smallest.cloned()
-}
 
 fn check(set: &dyn ConstraintSet, projector: &Projector, plan: &Plan) -> Result<(), CertifyError> {
     let dimensions = [

@@ -157,17 +157,30 @@ fn slices_name_where_an_input_dependent_set_is_served_badly() {
     let projector = Projector::new(&model).unwrap();
     let obstacle = built_in("moving-obstacle").unwrap();
     let found = certify(obstacle.as_ref(), &projector, &plan(20_000)).unwrap();
-    assert_eq!(found.slices.len(), 8);
-    assert_eq!(
+    // Eight of each coordinate, and a grid of four by four.
+    assert_eq!(found.slices.len(), 8 + 8 + 16);
+    for part in [
+        &found.slices[..8],
+        &found.slices[8..16],
+        &found.slices[16..],
+    ] {
+        let samples = part.iter().map(|slice| slice.share.samples);
+        let failures = part.iter().map(|slice| slice.share.failures);
+        assert_eq!(samples.sum::<usize>(), 20_000);
+        assert_eq!(failures.sum::<usize>(), found.raw_failures);
+    }
+    assert_eq!(found.slices[9].name, "x1 in [-0.75, -0.50]");
+    let worst = found.worst_slice.unwrap();
+    assert!(worst.share.feasible < found.raw_feasible);
+    let shares = found.slices.iter().map(|slice| slice.share.feasible);
+    assert_eq!(shares.fold(1.0, f64::min), worst.share.feasible);
+    assert!(
         found
             .slices
             .iter()
-            .map(|slice| slice.share.samples)
-            .sum::<usize>(),
-        40_000
+            .all(|slice| slice.mean_distance.unwrap() > 0.0)
     );
-    let worst = found.worst_slice.unwrap();
-    assert!(worst.share.feasible < found.raw_feasible);
+    assert_eq!(found.empty, 0);
     assert!(
         worst.share.lower_bound
             < lower_bound(
@@ -179,6 +192,68 @@ fn slices_name_where_an_input_dependent_set_is_served_badly() {
     assert_eq!(found.guarded_feasible, 1.0);
     assert_eq!(found.coverage, None);
     assert!(found.nearest_distance.is_some());
+}
+
+/// The disc of radius 1 for x ≤ 0.5, nothing above it.
+fn vanishing() -> FnSet {
+    let inside = |y: &[f64], x: &[f64]| y[0].hypot(y[1]) <= 1.0 && x[0] <= 0.5;
+    let builder = FnSet::builder("vanishing", vec![(-2.0, 2.0); 2], inside);
+    builder.parameters(vec![(0.0, 1.0)]).build().unwrap()
+}
+
+#[test]
+fn parameters_of_an_empty_set_are_counted_and_left_out() {
+    let disc = LatentSet::Ball {
+        radius: 0.999,
+        smooth: None,
+    };
+    let projector = Projector::new(&model(2, 1, disc, 1.0)).unwrap();
+    let found = certify(&vanishing(), &projector, &plan(4000)).unwrap();
+    assert!(
+        (found.empty as f64 / 4000.0 - 0.5).abs() < 0.03,
+        "{}",
+        found.empty
+    );
+    assert_eq!((found.raw_failures, found.raw_feasible), (0, 1.0));
+    assert_eq!(
+        found.raw_lower_bound,
+        lower_bound(4000 - found.empty, 4000 - found.empty, 0.99)
+    );
+    assert_eq!(found.guarded_feasible, 1.0);
+    assert_eq!(found.guarded_statuses["maybe-empty"], found.empty);
+    assert_eq!((found.inside_feasible, found.surface_feasible), (1.0, 1.0));
+    assert!(found.charts[0].inside.samples < 2200);
+    let upper = &found.slices[4..];
+    assert!(
+        upper
+            .iter()
+            .all(|slice| slice.share.samples == 0 && slice.empty > 400)
+    );
+    // A slice without a point cannot be the worst.
+    assert!(found.worst_slice.unwrap().intervals[0].high <= 0.5);
+}
+
+#[test]
+fn failures_where_the_set_is_not_empty_are_failures() {
+    // Decodes reach radius 2: three quarters of them are infeasible wherever the set is not empty.
+    let disc = LatentSet::Ball {
+        radius: 2.0,
+        smooth: None,
+    };
+    let projector = Projector::new(&model(2, 1, disc, 1.0)).unwrap();
+    let found = certify(&vanishing(), &projector, &plan(4000)).unwrap();
+    assert!(
+        (found.empty as f64 / 4000.0 - 0.5).abs() < 0.03,
+        "{}",
+        found.empty
+    );
+    assert!(
+        (found.inside_feasible - 0.25).abs() < 0.03,
+        "{}",
+        found.inside_feasible
+    );
+    assert!(found.raw_feasible < 0.5);
+    assert_eq!(found.guarded_feasible, 1.0);
 }
 
 #[test]
