@@ -22,6 +22,7 @@
 //! #     }],
 //! #     discriminator: None,
 //! #     anchors: Vec::new(),
+//! #     lift: None,
 //! # };
 //! # let file = model.to_bytes()?;
 //! // `file` holds the bytes of a model file, from `include_bytes!` or from a disk.
@@ -42,6 +43,7 @@
 //! |---|---|
 //! | run a projector | [`Projector`]: one point, a batch, the vector-Jacobian product |
 //! | be sure of the output | [`Guard`] |
+//! | keep equations in y | [`Lifted`] |
 //! | work in latent space | [`Projector::encode`], [`Projector::decode`], [`LatentSet`] |
 //! | read and write model files | [`Model::from_bytes`], [`format`](mod@format) |
 #![no_std]
@@ -56,6 +58,7 @@ pub mod format;
 mod guard;
 pub mod kernel;
 pub mod latent;
+pub mod lift;
 pub mod model;
 mod projector;
 mod status;
@@ -65,6 +68,7 @@ mod workspace;
 pub use format::FormatError;
 pub use guard::{Guard, GuardError, GuardWorkspace, MAX_TESTS_PER_CALL, Membership};
 pub use latent::LatentSet;
+pub use lift::{Lift, Lifted, LiftedWorkspace};
 pub use model::{Activation, Anchor, Blend, Chart, Frame, Layer, Model, Network};
 pub use projector::{CallError, Gradient, Projector};
 pub use status::{Status, Tally};

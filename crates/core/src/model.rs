@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::latent::LatentSet;
+use crate::lift::Lift;
 
 /// The function applied to every output of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,4 +164,6 @@ pub struct Model {
     pub discriminator: Option<Network>,
     /// Points that the guard falls back to.
     pub anchors: Vec<Anchor>,
+    /// Where users' points obey equations: the way from them to the y above, which obeys none.
+    pub lift: Option<Lift>,
 }

@@ -85,6 +85,18 @@ pub enum ModelError {
         /// How many charts or decoders there are.
         choices: usize,
     },
+    /// A lift whose basis is not orthonormal.
+    #[error(
+        "columns {first} and {second} of lift.basis have the product {product}: they are not orthonormal"
+    )]
+    Basis {
+        /// A column.
+        first: usize,
+        /// Another, or the same.
+        second: usize,
+        /// Their product, which should be 1 for the same column and 0 for others.
+        product: f64,
+    },
     /// An anchor that belongs to no chart.
     #[error("anchors[{anchor}] names chart {chart}, but there are {charts}")]
     AnchorChart {
@@ -136,7 +148,10 @@ impl Model {
         for (index, anchor) in self.anchors.iter().enumerate() {
             self.validate_anchor(index, anchor)?;
         }
-        Ok(())
+        match &self.lift {
+            Some(lift) => lift.validate(self.dim, self.parameter_dim),
+            None => Ok(()),
+        }
     }
 
     fn validate_anchor(&self, index: usize, anchor: &Anchor) -> Result<(), ModelError> {
@@ -295,7 +310,11 @@ pub(crate) fn limit(
     })
 }
 
-fn dimension(part: impl Fn() -> String, found: usize, expected: usize) -> Result<(), ModelError> {
+pub(crate) fn dimension(
+    part: impl Fn() -> String,
+    found: usize,
+    expected: usize,
+) -> Result<(), ModelError> {
     if found == expected {
         return Ok(());
     }

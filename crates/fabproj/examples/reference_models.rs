@@ -64,6 +64,7 @@ fn plain(rng: &mut ChaCha8Rng) -> Outcome<Model> {
         }],
         discriminator: None,
         anchors: Vec::new(),
+        lift: None,
     })
 }
 
@@ -147,6 +148,7 @@ fn atlas(dim: usize, parameters: usize, blend: Blend, rng: &mut ChaCha8Rng) -> O
         charts,
         discriminator: Some(network(MlpSpec::new(dim + parameters, &[8], 1), rng)?),
         anchors: Vec::new(),
+        lift: None,
     })
 }
 

@@ -34,6 +34,7 @@ use crate::set::{ConstraintSet, Description};
 /// #     }],
 /// #     discriminator: None,
 /// #     anchors: Vec::new(),
+/// #     lift: None,
 /// # };
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("star.fab");

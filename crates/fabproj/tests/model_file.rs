@@ -69,6 +69,7 @@ fn example() -> Result<ModelFile, Box<dyn Error>> {
         charts: vec![chart(2, 10), chart(3, 20)],
         discriminator: Some(network(&[4, 5, 1], 30, None)),
         anchors: vec![anchor(1, 3), anchor(0, 2)],
+        lift: None,
     };
     let record = Record {
         preset: "default".into(),

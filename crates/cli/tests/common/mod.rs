@@ -118,6 +118,7 @@ fn model(dim: usize, parameter_dim: usize, latent: LatentSet, anchor: &[f32]) ->
             parameters: vec![0.0; parameter_dim],
             point: anchor.to_vec(),
         }],
+        lift: None,
     }
 }
 

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::latent::LatentSet;
+use crate::lift::{Lift, MAX_LIFTED_DIM};
 use crate::model::{Activation, Blend, Chart, Model, Network};
 use crate::validate::{
     MAX_ANCHORS, MAX_CHARTS, MAX_DECODERS, MAX_LAYERS, MAX_WIDTH, ModelError, limit,
@@ -30,6 +31,9 @@ pub struct Header {
     pub discriminator: Option<NetworkHeader>,
     /// Number of anchors.
     pub anchors: usize,
+    /// Dimension of the points that obey equations, where there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifted_dim: Option<usize>,
 }
 
 /// One chart.
@@ -73,6 +77,7 @@ impl Header {
             charts: model.charts.iter().map(ChartHeader::of).collect(),
             discriminator: model.discriminator.as_ref().map(NetworkHeader::of),
             anchors: model.anchors.len(),
+            lifted_dim: model.lift.as_ref().map(Lift::dim),
         }
     }
 
@@ -82,6 +87,8 @@ impl Header {
         limit(|| "parameter_dim".into(), self.parameter_dim, MAX_WIDTH)?;
         limit(|| "charts".into(), self.charts.len(), MAX_CHARTS)?;
         limit(|| "anchors".into(), self.anchors, MAX_ANCHORS)?;
+        let lifted_dim = self.lifted_dim.unwrap_or(0);
+        limit(|| "lifted_dim".into(), lifted_dim, MAX_LIFTED_DIM)?;
         let outer = [("gate", &self.gate), ("discriminator", &self.discriminator)];
         for (part, network) in outer {
             network

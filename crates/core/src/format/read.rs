@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ChartHeader, FormatError, Header, NetworkHeader};
 use super::{MAX_BYTES, MAX_HEADER_BYTES, MAX_TENSORS, METADATA_KEY, VERSION};
+use crate::lift::Lift;
 use crate::model::{Anchor, Chart, Frame, Layer, Model, Network};
 
 /// For [`read_with`] and [`write_with`](super::write_with) when there is nothing beside the model.
@@ -114,6 +115,7 @@ impl Tensors<'_> {
                 .collect::<Result<_, _>>()?,
             discriminator: self.optional_network("discriminator", header.discriminator.as_ref())?,
             anchors: self.anchors(header)?,
+            lift: self.lift(header)?,
         })
     }
 
@@ -203,6 +205,21 @@ impl Tensors<'_> {
         Ok(anchors.collect())
     }
 
+    fn lift(&self, header: &Header) -> Result<Option<Lift>, FormatError> {
+        let Some(dim) = header.lifted_dim else {
+            return Ok(None);
+        };
+        Ok(Some(Lift {
+            origin: self.doubles("lift.origin", &[dim])?,
+            basis: self.doubles("lift.basis", &[dim, header.dim])?,
+            by_parameter: self.doubles("lift.by_parameter", &[dim, header.parameter_dim])?,
+        }))
+    }
+
+    fn doubles(&self, name: &str, shape: &[usize]) -> Result<Vec<f64>, FormatError> {
+        self.elements(name, shape, Dtype::F64, "F64", f64::from_le_bytes)
+    }
+
     fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, FormatError> {
         self.elements(name, shape, Dtype::F32, "F32", f32::from_le_bytes)
     }
@@ -211,13 +228,13 @@ impl Tensors<'_> {
         self.elements(name, shape, Dtype::U32, "U32", u32::from_le_bytes)
     }
 
-    fn elements<T>(
+    fn elements<T, const BYTES: usize>(
         &self,
         name: &str,
         shape: &[usize],
         element: Dtype,
         expected: &'static str,
-        convert: impl Fn([u8; 4]) -> T,
+        convert: impl Fn([u8; BYTES]) -> T,
     ) -> Result<Vec<T>, FormatError> {
         // Nothing is stored for arrays without elements.
         if shape.contains(&0) {
@@ -245,7 +262,7 @@ impl Tensors<'_> {
                 found,
             });
         }
-        let (chunks, _) = tensor.data().as_chunks::<4>();
+        let (chunks, _) = tensor.data().as_chunks::<BYTES>();
         Ok(chunks.iter().copied().map(convert).collect())
     }
 }

@@ -10,6 +10,7 @@ use safetensors::{Dtype, View};
 use serde::Serialize;
 
 use super::{Header, METADATA_KEY};
+use crate::lift::Lift;
 use crate::model::{Anchor, Chart, Frame, Model, Network};
 use crate::validate::ModelError;
 
@@ -77,7 +78,7 @@ pub fn write_with<R: Serialize>(model: &Model, record: &R) -> Result<Vec<u8>, Wr
     Ok(bytes)
 }
 
-/// A tensor of 4-byte elements.
+/// A tensor as bytes.
 struct Tensor {
     element: Dtype,
     shape: Vec<usize>,
@@ -116,6 +117,9 @@ fn tensors(model: &Model) -> Vec<(String, Tensor)> {
     tensors.optional_network("discriminator", model.discriminator.as_ref());
     let latent_dims = model.charts.iter().map(Chart::latent_dim);
     tensors.anchors(&model.anchors, latent_dims.max().unwrap_or(0));
+    if let Some(lift) = &model.lift {
+        tensors.lift(lift);
+    }
     tensors.0
 }
 
@@ -177,6 +181,27 @@ impl Tensors {
             let shape = vec![outputs, skip.len() / outputs.max(1)];
             self.floats(format!("{name}.skip.weight"), shape, skip);
         }
+    }
+
+    fn lift(&mut self, lift: &Lift) {
+        let dim = lift.dim();
+        self.doubles("lift.origin", vec![dim], &lift.origin);
+        self.doubles("lift.basis", vec![dim, lift.reduced_dim()], &lift.basis);
+        let shape = vec![dim, lift.parameter_dim()];
+        self.doubles("lift.by_parameter", shape, &lift.by_parameter);
+    }
+
+    fn doubles(&mut self, name: &str, shape: Vec<usize>, values: &[f64]) {
+        if shape.contains(&0) {
+            return;
+        }
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+        let tensor = Tensor {
+            element: Dtype::F64,
+            shape,
+            bytes: bytes.collect(),
+        };
+        self.0.push((name.into(), tensor));
     }
 
     /// Latents of charts with fewer dimensions than the widest are filled up with zeros.

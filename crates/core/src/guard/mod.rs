@@ -87,6 +87,7 @@ struct Verified {
 /// #     }],
 /// #     discriminator: None,
 /// #     anchors: Vec::new(),
+/// #     lift: None,
 /// # };
 /// # let projector = Projector::new(&model)?;
 /// // The projector maps onto the disc of radius 0.5; only its right half is feasible.

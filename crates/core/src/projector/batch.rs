@@ -28,6 +28,7 @@ impl Projector {
     /// #     }],
     /// #     discriminator: None,
     /// #     anchors: Vec::new(),
+    /// #     lift: None,
     /// # };
     /// # let projector = Projector::new(&model)?;
     /// let points = [3.0, 4.0, 0.1, 0.2, f32::NAN, 0.0];

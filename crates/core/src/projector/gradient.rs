@@ -52,6 +52,7 @@ impl Projector {
     /// #     }],
     /// #     discriminator: None,
     /// #     anchors: Vec::new(),
+    /// #     lift: None,
     /// # };
     /// # let projector = Projector::new(&model)?;
     /// // Beyond the disc of radius 0.5 only what is across the direction to it comes back.

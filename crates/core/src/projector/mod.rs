@@ -56,6 +56,7 @@ struct PackedChart {
 /// #     }],
 /// #     discriminator: None,
 /// #     anchors: Vec::new(),
+/// #     lift: None,
 /// # };
 /// // A model whose networks are the identity projects onto its latent set, a disc of radius 0.5.
 /// let projector = Projector::new(&model)?;

@@ -6,7 +6,7 @@ pub mod hostile;
 pub mod reference;
 
 use fabproj_core::{
-    Activation, Anchor, Blend, Chart, Frame, LatentSet, Layer, Model, Network, Projector,
+    Activation, Anchor, Blend, Chart, Frame, LatentSet, Layer, Lift, Model, Network, Projector,
 };
 use proptest::prelude::*;
 
@@ -29,6 +29,25 @@ impl Random {
 
     pub fn floats(&mut self, count: usize, bound: f32) -> Vec<f32> {
         (0..count).map(|_| bound * self.signed()).collect()
+    }
+
+    /// A lift of one more coordinate than the model has, its basis a reflection of the first axes.
+    pub fn lift(&mut self, dim: usize, parameter_dim: usize) -> Lift {
+        let mut numbers =
+            |count: usize| -> Vec<f64> { (0..count).map(|_| f64::from(self.signed())).collect() };
+        let outer = dim + 1;
+        let normal = numbers(outer);
+        let squared: f64 = normal.iter().map(|value| value * value).sum();
+        let basis = (0..outer * dim).map(|index| {
+            let (row, column) = (index / dim, index % dim);
+            let unit = if row == column { 1.0 } else { 0.0 };
+            unit - 2.0 * normal[row] * normal[column] / squared
+        });
+        Lift {
+            basis: basis.collect(),
+            origin: numbers(outer),
+            by_parameter: numbers(outer * parameter_dim),
+        }
     }
 
     pub fn network(&mut self, widths: &[usize], shape: &Shape, output: Activation) -> Network {
@@ -127,6 +146,8 @@ impl Shape {
                 })
                 .collect(),
             charts,
+            // Every other one.
+            lift: (seed % 2 == 1).then(|| random.lift(self.dim, self.parameter_dim)),
         }
     }
 

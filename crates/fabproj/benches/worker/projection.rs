@@ -62,6 +62,7 @@ fn model(hidden: &[usize]) -> Outcome<Model> {
         charts: vec![chart],
         discriminator: None,
         anchors: Vec::new(),
+        lift: None,
     })
 }
 

@@ -125,6 +125,7 @@ pub enum CertifyError {
 /// #     }],
 /// #     discriminator: None,
 /// #     anchors: Vec::new(),
+/// #     lift: None,
 /// # };
 /// // A model whose networks are the identity and whose latent set is a ring within the ring.
 /// let projector = Projector::new(&model)?;

@@ -56,6 +56,7 @@ fn model(dim: usize, parameter_dim: usize, latent: LatentSet, decoder: f32) -> M
         }],
         discriminator: None,
         anchors: Vec::new(),
+        lift: None,
     }
 }
 

@@ -153,6 +153,7 @@ impl Atlas {
             charts: charts.collect(),
             discriminator: None,
             anchors: Vec::new(),
+            lift: None,
         }
     }
 }

@@ -96,6 +96,7 @@ fn disc() -> Model {
         }],
         discriminator: None,
         anchors: vec![],
+        lift: None,
     }
 }
 

@@ -100,6 +100,7 @@ pub(super) fn model(
         charts: vec![chart],
         discriminator: discriminator.map(Mlp::to_network),
         anchors: Vec::new(),
+        lift: None,
     };
     model.validate()?;
     Ok(model)
