@@ -60,7 +60,7 @@ pub struct Record {
     pub fabproj: String,
     /// The set that the model was trained for.
     pub set: SetRecord,
-    /// Names of the coordinates of y.
+    /// Names of the coordinates of y; with a lift, of those that obey its equations.
     pub names: Vec<String>,
     /// Names of the coordinates of x.
     #[serde(default)]
@@ -102,7 +102,10 @@ impl Record {
         Self {
             fabproj: env!("CARGO_PKG_VERSION").to_owned(),
             set: SetRecord::new(set.description()),
-            names: set.names(),
+            names: match set.reduced() {
+                Some(reduced) => reduced.full().names(),
+                None => set.names(),
+            },
             parameter_names: set.parameter_names(),
             preset: String::new(),
             seed: 0,

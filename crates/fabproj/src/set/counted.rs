@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::delegate::same_coordinates;
-use super::{ConstraintSet, Description, Interval};
+use super::{ConstraintSet, Description, Interval, Reduced};
 
 /// Counts the membership queries that a set answers, so that training can say what it cost.
 ///
@@ -66,6 +66,10 @@ impl<S: ConstraintSet> ConstraintSet for Counted<S> {
 
     fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
         self.set.violated(y, x)
+    }
+
+    fn reduced(&self) -> Option<&Reduced> {
+        self.set.reduced()
     }
 
     fn description(&self) -> Description {

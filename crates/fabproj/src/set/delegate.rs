@@ -82,6 +82,10 @@ macro_rules! through_pointer {
                 (**self).violated(y, x)
             }
 
+            fn reduced(&self) -> Option<&crate::set::Reduced> {
+                (**self).reduced()
+            }
+
             fn description(&self) -> Description {
                 (**self).description()
             }

@@ -30,7 +30,7 @@ pub use self::closure::{FnSet, FnSetBuilder};
 pub use self::counted::Counted;
 pub use self::description::{Description, from_description};
 pub use self::error::{Result, SetError};
-pub use self::file::{FileSet, from_file, from_toml};
+pub use self::file::{FileSet, Reduced, from_file, from_toml};
 pub use self::in_set::InSet;
 pub use self::label::label;
 pub use self::problem::{Excerpt, Problem, SetFileError};
@@ -135,6 +135,12 @@ pub trait ConstraintSet: Send + Sync {
     fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
         let _ = (y, x);
         Vec::new()
+    }
+
+    /// For a set whose coordinates are those that equations leave: the way back to the points that obey
+    /// them.
+    fn reduced(&self) -> Option<&Reduced> {
+        None
     }
 
     /// What a model file says about the set, enough to build it again where that is possible.

@@ -228,6 +228,40 @@ pub enum Problem {
         "an equality can stand alone or in `all`, not within `any` or `not`: give a tolerance there, abs(left - right) <= tolerance"
     )]
     EqualityInside,
+    /// An equality that cannot be solved for y.
+    #[error(
+        "this equality is not affine in y, so that it cannot be eliminated: give a tolerance, abs(left - right) <= tolerance"
+    )]
+    NotAffine,
+    /// An equality whose coefficients are not numbers.
+    #[error(
+        "the coefficients of y in this equality depend on x, so that it cannot be eliminated: give a tolerance, abs(left - right) <= tolerance"
+    )]
+    CoefficientsDepend,
+    /// An equality whose right-hand side is bent.
+    #[error(
+        "this equality is affine in y but not in x: make the part that is not affine a parameter, an entry of `x`, or give a tolerance, abs(left - right) <= tolerance"
+    )]
+    RightSideNotAffine,
+    /// An equality without y.
+    #[error("this equality does not depend on y: it decides nothing about it")]
+    NoVariable,
+    /// An equality that nothing obeys which obeys those before.
+    #[error("this equality contradicts those before it")]
+    Contradiction,
+    /// An equality that nothing within the bounds obeys.
+    #[error("no point within the bounds obeys this equality")]
+    EqualityOutsideBounds,
+    /// Equalities that determine every variable.
+    #[error(
+        "there is nothing left to decide: {variables} variables, and {equalities} equalities that are independent"
+    )]
+    NothingLeft {
+        /// Variables of y.
+        variables: usize,
+        /// Independent equalities.
+        equalities: usize,
+    },
 }
 
 fn listed(found: &[String]) -> String {

@@ -7,6 +7,7 @@
 //! Text is not trusted: depth and size are limited, and no step but the reading of nested parts
 //! recurses.
 
+mod dependence;
 mod fault;
 mod function;
 mod graph;
@@ -15,6 +16,7 @@ mod operation;
 mod parser;
 mod tape;
 
+pub(super) use self::dependence::{Degree, Dependence, dependences};
 pub(super) use self::fault::Fault;
 pub(super) use self::function::is_reserved;
 pub(super) use self::graph::{Graph, NodeId};

@@ -1,8 +1,11 @@
 //! Sets from files: constraints written as expressions.
 
 mod document;
+mod eliminate;
+mod extent;
 mod formula;
 mod program;
+mod reduced;
 mod resolve;
 mod text;
 mod variables;
@@ -13,8 +16,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::document::Document;
+use self::eliminate::Elimination;
 use self::formula::Formula;
 use self::program::Program;
+pub use self::reduced::Reduced;
 use self::variables::Variable;
 use super::expression::{Fault, Graph};
 use super::vector::is_finite;
@@ -66,8 +71,11 @@ impl FileSet {
     /// # Errors
     ///
     /// [`SetError::File`], with line and column of what is wrong.
+    ///
+    /// The set is that of y, also where there are equalities: they hold in it to 1e-6. [`from_toml`]
+    /// eliminates them.
     pub fn parse(text: &str) -> Result<Self> {
-        parse(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
+        Ok(parse(text)?.0)
     }
 
     /// How many operations a membership test takes at most.
@@ -76,7 +84,14 @@ impl FileSet {
     }
 }
 
-fn parse(text: &str) -> std::result::Result<FileSet, Fault> {
+/// Equalities that are to be eliminated, and the other constraints.
+type Equalities = (Elimination, Program);
+
+fn parse(text: &str) -> Result<(FileSet, Option<Equalities>)> {
+    read_text(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
+}
+
+fn read_text(text: &str) -> std::result::Result<(FileSet, Option<Equalities>), Fault> {
     if text.len() > MAX_BYTES {
         let problem = Problem::TooLarge {
             what: "bytes of a set file",
@@ -93,23 +108,31 @@ fn parse(text: &str) -> std::result::Result<FileSet, Fault> {
         .map(|constraint| Formula::of(&constraint.body, &mut graph, &scope))
         .collect::<std::result::Result<_, _>>()?;
     let variables = document.y.len() + document.x.len();
-    let program = Program::compile(&graph, variables, &formulas.iter().collect::<Vec<_>>());
+    let program = Program::compile(&graph, variables, &formulas);
+    let elimination = Elimination::of(&graph, &formulas, &document.y, &document.x)?;
+    let equalities = elimination.map(|elimination| {
+        let rest = formulas.iter().filter_map(Formula::without_equalities);
+        let rest: Vec<Formula> = rest.collect();
+        (elimination, Program::compile(&graph, variables, &rest))
+    });
     let names = document.constraints.into_iter().enumerate();
     let names = names.map(|(index, constraint)| {
         let numbered = || format!("constraint {}", index + 1);
         constraint.name.unwrap_or_else(numbered)
     });
-    Ok(FileSet {
+    let set = FileSet {
         name: document.name,
         text: text.to_owned(),
         y: document.y,
         x: document.x,
         constraints: names.collect(),
         program,
-    })
+    };
+    Ok((set, equalities))
 }
 
-/// The set that a set file's text describes.
+/// The set that a set file's text describes; with equalities, in the coordinates that they leave
+/// ([`Reduced`]).
 ///
 /// # Errors
 ///
@@ -125,7 +148,10 @@ fn parse(text: &str) -> std::result::Result<FileSet, Fault> {
 /// assert!(message.starts_with("line 4, column 9: there is no name `sped`; near names: speed"));
 /// ```
 pub fn from_toml(text: &str) -> Result<Arc<dyn ConstraintSet>> {
-    Ok(Arc::new(FileSet::parse(text)?))
+    Ok(match parse(text)? {
+        (set, None) => Arc::new(set),
+        (set, Some((elimination, rest))) => Arc::new(Reduced::new(set, elimination, rest)),
+    })
 }
 
 /// The set that a set file (`.toml`) describes.
