@@ -153,6 +153,42 @@ impl<'a> Oracle<'a> {
         self.set.contains(y, x)
     }
 
+    /// How far a step down the gradient of the set's violation would have to go from the point in
+    /// working units, and the unit vector away from there; `None` where the set knows no violation.
+    /// Beyond the bounds, the way back to them is added.
+    pub fn violation(&self, y: &[f32], x: &[f64], away: &mut [f32]) -> Option<f32> {
+        let dim = y.len();
+        let (mut raw, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
+        self.units.raw(y, &mut raw);
+        self.queries.fetch_add(1, Ordering::Relaxed);
+        let mut violation = self.set.violation(&raw, x, &mut gradient)?;
+        for (j, (low, high)) in self.bounds.iter().enumerate() {
+            let (below, above) = (low - raw[j], raw[j] - high);
+            if below > 0.0 || above > 0.0 {
+                violation += below.max(above);
+                gradient[j] += if below > 0.0 { -1.0 } else { 1.0 };
+            }
+        }
+        let inner = gradient.iter().zip(&self.units.scale);
+        let length = inner
+            .map(|(g, scale)| (g * scale).powi(2))
+            .sum::<f64>()
+            .sqrt();
+        let usable = violation > 0.0 && length > 0.0 && (violation / length).is_finite();
+        for (j, away) in away.iter_mut().enumerate() {
+            *away = if usable {
+                (gradient[j] * self.units.scale[j] / length) as f32
+            } else {
+                0.0
+            };
+        }
+        Some(if usable {
+            (violation / length) as f32
+        } else {
+            0.0
+        })
+    }
+
     /// Whether the point in working units is inside; `x` is raw.
     pub fn contains(&self, y: &[f32], x: &[f64]) -> bool {
         let mut raw = [0.0; 64];

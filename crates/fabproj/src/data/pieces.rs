@@ -10,19 +10,24 @@ use rand::RngExt;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 
-use super::pool::Pool;
+use super::pool::{BANK_DIMENSIONS, Pool};
 use super::tree::{Tree, squared_distance};
 
 /// Neighbours proposed per node.
 const NEIGHBOURS: usize = 10;
+/// The same above three dimensions, where the nearest rows are often of another piece; as many others are
+/// drawn at random.
+const NEIGHBOURS_IN_SPACE: usize = 40;
 /// Interior points of a segment that must be feasible for an edge.
 const EDGE_CHECKS: usize = 7;
+/// The same above three dimensions, where segments are long.
+const LONG_EDGE_CHECKS: usize = 47;
 /// Closest pairs tried, with twice the checks, before two pieces count as separate.
 const BRIDGES: usize = 24;
 /// A piece with a smaller share of the nodes is noise of the sampling.
 const SMALLEST_PIECE: f64 = 0.004;
 /// Pieces among which bridges are looked for.
-const MOST_PIECES: usize = 64;
+const MOST_PIECES: usize = 40;
 /// Rounds of moving the cells' seeds to their middles.
 const LLOYD_ROUNDS: usize = 4;
 
@@ -58,7 +63,7 @@ impl Pieces {
             tree,
             count: 0,
         };
-        pieces.connect(pool);
+        pieces.connect(pool, rng);
         pieces.merge(pool);
         pieces
     }
@@ -72,18 +77,34 @@ impl Pieces {
         &self.nodes[index * self.joint_dim..][..self.joint_dim]
     }
 
-    fn connect(&mut self, pool: &Pool) {
-        let mut found = [(0.0, 0); NEIGHBOURS + 1];
-        for from in 0..self.piece.len() {
+    fn connect(&mut self, pool: &Pool, rng: &mut ChaCha8Rng) {
+        let count = self.piece.len();
+        let (near, random) = if pool.dim() > BANK_DIMENSIONS {
+            (NEIGHBOURS_IN_SPACE, NEIGHBOURS_IN_SPACE)
+        } else {
+            (NEIGHBOURS, 0)
+        };
+        let mut found = vec![(0.0, 0); near + 1];
+        for from in 0..count {
             self.tree.nearest_several(self.node(from), &mut found);
-            for (square, to) in found {
+            let drawn = (0..random).map(|_| rng.random_range(0..count) as u32);
+            let proposed: Vec<u32> = found.iter().map(|(_, to)| *to).chain(drawn).collect();
+            for to in proposed {
                 let known = to == u32::MAX || to as usize == from;
                 if known || self.edges[from].iter().any(|(other, _)| *other == to) {
                     continue;
                 }
-                if segment_feasible(pool, self.node(from), self.node(to as usize), EDGE_CHECKS) {
-                    self.edges[from].push((to, square.sqrt()));
-                    self.edges[to as usize].push((from as u32, square.sqrt()));
+                let (a, b) = (self.node(from), self.node(to as usize));
+                // A long segment can jump over a gap between two checks.
+                let checks = if pool.dim() > BANK_DIMENSIONS {
+                    LONG_EDGE_CHECKS
+                } else {
+                    EDGE_CHECKS
+                };
+                if segment_feasible(pool, a, b, checks) {
+                    let length = squared_distance(a, b).sqrt();
+                    self.edges[from].push((to, length));
+                    self.edges[to as usize].push((from as u32, length));
                 }
             }
         }
@@ -163,7 +184,7 @@ impl Pieces {
             .iter()
             .take(BRIDGES)
             .find(|(_, from, to)| {
-                segment_feasible(pool, self.node(*from), self.node(*to), 2 * EDGE_CHECKS + 1)
+                segment_feasible(pool, self.node(*from), self.node(*to), LONG_EDGE_CHECKS)
             })
             .map(|(_, from, to)| (*from, *to))
     }
@@ -327,22 +348,26 @@ impl Cells<'_> {
     }
 
     /// The cell of a feasible point: that of the nearest node which a feasible segment joins to it.
-    pub fn label(&self, pool: &Pool, y: &[f32], state: u32) -> usize {
+    /// Above three dimensions a point that no segment joins to a cell belongs to none: it is of a piece
+    /// that is too small to count.
+    pub fn label(&self, pool: &Pool, y: &[f32], state: u32) -> Option<usize> {
         if self.count == 1 {
-            return 0;
+            return Some(0);
         }
         let mut joint = y.to_vec();
         joint.extend_from_slice(pool.state_inner(state));
-        let mut found = [(0.0, 0); 6];
+        let space = pool.dim() > BANK_DIMENSIONS;
+        let mut found = vec![(0.0, 0); if space { NEIGHBOURS_IN_SPACE } else { 6 }];
         self.pieces.tree.nearest_several(&joint, &mut found);
         let labelled = |node: u32| node != u32::MAX && self.label[node as usize] != usize::MAX;
         let linked = found.iter().find(|(_, node)| {
-            labelled(*node) && segment_feasible(pool, &joint, self.pieces.node(*node as usize), 3)
+            let checks = if space { LONG_EDGE_CHECKS } else { 3 };
+            labelled(*node)
+                && segment_feasible(pool, &joint, self.pieces.node(*node as usize), checks)
         });
-        let nearest = || found.iter().find(|(_, node)| labelled(*node));
-        linked
-            .or_else(nearest)
-            .map_or(0, |(_, node)| self.label[*node as usize])
+        let nearest = || found.iter().find(|(_, node)| labelled(*node) && !space);
+        let (_, node) = linked.or_else(nearest)?;
+        Some(self.label[*node as usize])
     }
 }
 
@@ -417,7 +442,7 @@ mod tests {
             .chunks_exact(pool.dim())
             .zip(&pool.feasible.state)
         {
-            seen[cells.label(&pool, row, *state)] += 1;
+            seen[cells.label(&pool, row, *state).unwrap()] += 1;
         }
         assert!(seen.iter().all(|rows| *rows > 20), "cells of {seen:?} rows");
         let (finer, origin) = cells.split(&vec![true; cells.count()], 2, &mut rng);

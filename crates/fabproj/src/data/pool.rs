@@ -101,6 +101,8 @@ pub struct Pool<'a> {
     pub feasible_fraction: f64,
     /// The share of parameter values at which nothing feasible was found; the pool has no state there.
     pub empty_fraction: f64,
+    /// Whether the set has a violation with a gradient.
+    pub knows_violation: bool,
 }
 
 /// Up to this dimension a boundary bank is dense enough for nearest-point queries.
@@ -134,6 +136,7 @@ impl<'a> Pool<'a> {
             boundaries: Vec::new(),
             feasible_fraction: raw.fraction(),
             empty_fraction: raw.empty_fraction(),
+            knows_violation: knows_violation(set, &raw),
         };
         pool.convert(&raw, sizes, rng)?;
         pool.find_boundaries(sizes, rng);
@@ -311,6 +314,12 @@ fn by_state(rows: &Rows, states: usize, dim: usize) -> Vec<Vec<f32>> {
         grouped[*state as usize].extend_from_slice(point);
     }
     grouped
+}
+
+fn knows_violation(set: &dyn ConstraintSet, raw: &Draw) -> bool {
+    let y = &raw.feasible[0][..set.dim()];
+    let violation = set.violation(y, &raw.states[0], &mut vec![0.0; y.len()]);
+    violation.is_some()
 }
 
 /// Uniform parameter values; for a fixed set the single empty one.

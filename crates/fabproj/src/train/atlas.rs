@@ -17,29 +17,27 @@ const GATE_RATE: f32 = 3e-3;
 pub struct Assignment {
     /// Rows by chart.
     pub rows: Vec<ChartRows>,
-    /// Chart of every feasible row.
-    feasible: Vec<u8>,
-    /// Chart of every infeasible row: that of its target.
-    infeasible: Vec<u8>,
+    /// Feasible rows with their charts.
+    feasible: Vec<(u32, u8)>,
+    /// Infeasible rows with the charts of their targets.
+    infeasible: Vec<(u32, u8)>,
 }
 
 impl Assignment {
     /// Labels every row of the pool by the cell that it (or its target) lies in.
     pub fn new(pool: &Pool, cells: &Cells) -> Self {
         let dim = pool.dim();
-        let label = |y: &[f32], states: &[u32]| -> Vec<u8> {
-            y.chunks_exact(dim)
-                .zip(states)
-                .map(|(row, state)| cells.label(pool, row, *state) as u8)
+        let label = |y: &[f32], states: &[u32]| -> Vec<(u32, u8)> {
+            let rows = (0..).zip(y.chunks_exact(dim).zip(states));
+            rows.filter_map(|(row, (y, state))| Some((row, cells.label(pool, y, *state)? as u8)))
                 .collect()
         };
         let feasible = label(&pool.feasible.y, &pool.feasible.state);
         let edge = label(&pool.edge.y, &pool.edge.state);
         let infeasible = label(&pool.targets, &pool.infeasible.state);
-        let of = |labels: &[u8], chart: usize| -> Vec<u32> {
-            (0..labels.len() as u32)
-                .filter(|row| labels[*row as usize] as usize == chart)
-                .collect()
+        let of = |labels: &[(u32, u8)], chart: usize| -> Vec<u32> {
+            let own = labels.iter().filter(|(_, label)| *label as usize == chart);
+            own.map(|(row, _)| *row).collect()
         };
         let rows = (0..cells.count())
             .map(|chart| ChartRows {
@@ -83,15 +81,16 @@ pub fn train_gate(
         input.clear();
         labels.clear();
         for index in 0..GATE_ROWS {
-            let (rows, charts) = if index % 2 == 0 || pool.infeasible.is_empty() {
+            let (rows, labelled) = if index % 2 == 0 || assignment.infeasible.is_empty() {
                 (&pool.feasible, &assignment.feasible)
             } else {
                 (&pool.infeasible, &assignment.infeasible)
             };
-            let row = rng.random_range(0..rows.len());
+            let (row, chart) = labelled[rng.random_range(0..labelled.len())];
+            let row = row as usize;
             input.extend_from_slice(&rows.y[row * pool.dim()..][..pool.dim()]);
             input.extend_from_slice(pool.state_inner(rows.state[row]));
-            labels.push(charts[row] as usize);
+            labels.push(chart as usize);
         }
         let mut delta = gate.forward(&input, GATE_ROWS, &mut tape).to_vec();
         for (logits, label) in delta.chunks_exact_mut(charts).zip(&labels) {

@@ -3,7 +3,7 @@
 use fabproj_core::LatentSet;
 use serde::{Deserialize, Serialize};
 
-use crate::data::pool::radius_quantile;
+use crate::data::pool::{BANK_DIMENSIONS, radius_quantile};
 
 /// Radius of latent balls and shells, and half side of boxes.
 const SIZE: f32 = 0.5;
@@ -44,6 +44,21 @@ pub fn hole(inner: &[f32], dim: usize) -> f32 {
 impl Fit {
     /// Fits a latent set of the given kind to rows in chart units. `smooth` as in [`LatentSet`].
     pub fn new(kind: LatentKind, smooth: Option<f32>, inner: &[f32], dim: usize) -> Self {
+        // A thin slab in many dimensions is far from any ball or box of one size.
+        if dim > BANK_DIMENSIONS && matches!(kind, LatentKind::Ball | LatentKind::Box) {
+            let (root, inverse) = spread(inner, dim);
+            let levelled = multiply(inner, &inverse, dim);
+            let level = Self::isotropic(kind, smooth, &levelled, dim);
+            return Self {
+                encoder_skip: multiply(&level.encoder_skip, &inverse, dim),
+                decoder_skip: multiply(&root, &level.decoder_skip, dim),
+                ..level
+            };
+        }
+        Self::isotropic(kind, smooth, inner, dim)
+    }
+
+    fn isotropic(kind: LatentKind, smooth: Option<f32>, inner: &[f32], dim: usize) -> Self {
         match kind {
             LatentKind::Ball => {
                 let extent = radius_quantile(inner, dim, 0.9);
@@ -121,6 +136,96 @@ impl Fit {
     }
 }
 
+/// Spreads below this share of the largest are taken for as wide.
+const THINNEST: f64 = 0.003;
+
+/// The root of the rows' covariance and its inverse, both symmetric.
+fn spread(rows: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
+    let count = (rows.len() / dim).max(1) as f64;
+    let mut covariance = vec![0.0f64; dim * dim];
+    for row in rows.chunks_exact(dim) {
+        for i in 0..dim {
+            for j in 0..dim {
+                covariance[i * dim + j] += f64::from(row[i]) * f64::from(row[j]) / count;
+            }
+        }
+    }
+    let (values, vectors) = eigen(covariance, dim);
+    let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let deviations: Vec<f64> = values
+        .iter()
+        .map(|value| (value.max(0.0) / largest).sqrt().max(THINNEST) * largest.sqrt())
+        .collect();
+    let compose = |scale: &dyn Fn(f64) -> f64| -> Vec<f32> {
+        let entry = |index: usize| {
+            let (i, j) = (index / dim, index % dim);
+            let term =
+                |k: usize| vectors[i * dim + k] * scale(deviations[k]) * vectors[j * dim + k];
+            (0..dim).map(term).sum::<f64>() as f32
+        };
+        (0..dim * dim).map(entry).collect()
+    };
+    (compose(&|deviation| deviation), compose(&f64::recip))
+}
+
+/// Eigenvalues and, in columns, eigenvectors of a symmetric matrix, by Jacobi's rotations.
+fn eigen(mut matrix: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut vectors: Vec<f64> = (0..dim * dim)
+        .map(|index| f64::from(u8::from(index / dim == index % dim)))
+        .collect();
+    let size: f64 = matrix.iter().map(|v| v * v).sum();
+    for _ in 0..SWEEPS {
+        let off = |matrix: &[f64]| -> f64 {
+            let entries = (0..dim * dim).filter(|index| index / dim != index % dim);
+            entries.map(|index| matrix[index] * matrix[index]).sum()
+        };
+        if off(&matrix) <= 1e-24 * size {
+            break;
+        }
+        for p in 0..dim {
+            for q in p + 1..dim {
+                rotate(&mut matrix, &mut vectors, dim, p, q);
+            }
+        }
+    }
+    ((0..dim).map(|i| matrix[i * dim + i]).collect(), vectors)
+}
+
+/// Rounds over all pairs of axes; a dozen suffice at any size.
+const SWEEPS: usize = 30;
+
+/// Turns the plane of two axes so that their entry vanishes.
+fn rotate(matrix: &mut [f64], vectors: &mut [f64], dim: usize, p: usize, q: usize) {
+    let entry = matrix[p * dim + q];
+    if entry == 0.0 {
+        return;
+    }
+    let angle = 0.5 * (2.0 * entry).atan2(matrix[q * dim + q] - matrix[p * dim + p]);
+    let (sine, cosine) = angle.sin_cos();
+    let turn = |values: &mut [f64], a: usize, b: usize| {
+        let (x, y) = (values[a], values[b]);
+        values[a] = cosine * x - sine * y;
+        values[b] = sine * x + cosine * y;
+    };
+    for k in 0..dim {
+        turn(matrix, k * dim + p, k * dim + q);
+    }
+    for k in 0..dim {
+        turn(matrix, p * dim + k, q * dim + k);
+    }
+    for k in 0..dim {
+        turn(vectors, k * dim + p, k * dim + q);
+    }
+}
+
+/// The product of two matrices, row by row; the second is square.
+fn multiply(left: &[f32], right: &[f32], dim: usize) -> Vec<f32> {
+    let entry = |row: &[f32], j: usize| (0..dim).map(|k| row[k] * right[k * dim + j]).sum::<f32>();
+    left.chunks_exact(dim)
+        .flat_map(|row| (0..dim).map(|j| entry(row, j)).collect::<Vec<_>>())
+        .collect()
+}
+
 /// The dim + 1 corners of a regular simplex on the unit sphere, row by row.
 fn regular_simplex(dim: usize) -> Vec<f32> {
     let mut corners = vec![0.0f32; (dim + 1) * dim];
@@ -157,6 +262,30 @@ mod tests {
                     assert!((dot - expected).abs() < 1e-5, "dim {dim}: {a}·{b} = {dot}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn roots_of_covariances_are_roots() {
+        let dim = 5;
+        // Rows in a thin, tilted slab.
+        let rows: Vec<f32> = (0..4000)
+            .flat_map(|i| {
+                let t = |k: f32| (i as f32 * k).sin();
+                let thin = 0.01 * t(0.37);
+                [t(0.11), t(0.23), thin + 0.3 * t(0.11), t(0.71), 0.02 * t(0.53)]
+            })
+            .collect();
+        let (root, inverse) = spread(&rows, dim);
+        let identity = multiply(&root, &inverse, dim);
+        for (index, value) in identity.iter().enumerate() {
+            let expected = f32::from(u8::from(index / dim == index % dim));
+            assert!((value - expected).abs() < 1e-3, "{identity:?}");
+        }
+        let levelled = multiply(&rows, &inverse, dim);
+        for j in 0..dim {
+            let square: f32 = levelled.chunks_exact(dim).map(|row| row[j] * row[j]).sum();
+            assert!((square / 4000.0 - 1.0).abs() < 0.02, "{j}: {square}");
         }
     }
 

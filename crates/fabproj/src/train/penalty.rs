@@ -20,7 +20,12 @@ pub(super) struct Penalty<'a> {
     pub(super) pull: Vec<f32>,
     /// The decode, working units.
     pub(super) point: Vec<f32>,
+    /// A corner of the margin's cube around it.
+    pub(super) shifted: Vec<f32>,
 }
+
+/// A violation is taken for no larger distance than this.
+const FARTHEST: f32 = 1.0;
 
 impl Penalty<'_> {
     /// The distance by which the point falls short, and in `pull` its gradient.
@@ -29,7 +34,27 @@ impl Penalty<'_> {
         self.failures += usize::from(!inside);
         match self.restorer {
             None => self.by_boundary(inside, state),
+            Some(_) if self.pool.knows_violation => self.by_violation(state, rng),
             Some(restorer) => self.by_restoration(restorer, state, rng),
+        }
+    }
+
+    /// The violation of a corner of the margin's cube around the decode, as a distance: how far a step
+    /// down its gradient would have to go.
+    fn by_violation(&mut self, state: u32, rng: &mut ChaCha8Rng) -> f32 {
+        self.shift(rng);
+        let x = &self.pool.states[state as usize];
+        let violation = self.pool.oracle.violation(&self.shifted, x, &mut self.pull);
+        violation.unwrap_or(0.0).min(FARTHEST)
+    }
+
+    fn shift(&mut self, rng: &mut ChaCha8Rng) {
+        for (shifted, p) in self.shifted.iter_mut().zip(&self.point) {
+            *shifted = p + if rng.random::<bool>() {
+                self.margin
+            } else {
+                -self.margin
+            };
         }
     }
 
@@ -51,27 +76,18 @@ impl Penalty<'_> {
     /// A corner of the margin's cube around the decode is tried instead of the decode; if it is
     /// infeasible the decode is pulled along the way back from there.
     fn by_restoration(&mut self, restorer: &Restorer, state: u32, rng: &mut ChaCha8Rng) -> f32 {
-        let shifted: Vec<f32> = self
-            .point
-            .iter()
-            .map(|p| {
-                if rng.random::<bool>() {
-                    p + self.margin
-                } else {
-                    p - self.margin
-                }
-            })
-            .collect();
-        if self.restorations == 0 || self.pool.contains(&shifted, state) {
+        self.shift(rng);
+        if self.restorations == 0 || self.pool.contains(&self.shifted, state) {
             return 0.0;
         }
         self.restorations -= 1;
+        let shifted = &self.shifted;
         let mut target = vec![0.0; shifted.len()];
         let x = &self.pool.states[state as usize];
-        if !restorer.restore(&self.pool.oracle, x, state, &shifted, &mut target, rng) {
+        if !restorer.restore(&self.pool.oracle, x, state, shifted, &mut target, rng) {
             return 0.0;
         }
-        let distance = squared_distance(&shifted, &target).sqrt().max(1e-9);
+        let distance = squared_distance(shifted, &target).sqrt().max(1e-9);
         for (pull, (from, to)) in self.pull.iter_mut().zip(shifted.iter().zip(&target)) {
             *pull = (from - to) / distance;
         }

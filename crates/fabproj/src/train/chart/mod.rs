@@ -64,8 +64,9 @@ pub struct ChartRows {
 
 /// Share of the feasible rows of a batch that lie on the boundary.
 const EDGE_SHARE: f32 = 0.35;
-/// Restorations per step above three dimensions: of projected rows, and as many of latent samples.
-const RESTORATIONS: usize = 40;
+/// Restorations per step above three dimensions: for this share of the rows that are projected, and for
+/// as many latent samples.
+const RESTORED: f32 = 0.3;
 const EMA_DECAY: f32 = 0.998;
 const CLIP: f32 = 2.0;
 
@@ -332,19 +333,21 @@ impl<'a> ChartTraining<'a> {
         if samples == 0 {
             return report;
         }
+        let restorations = (RESTORED * self.config.rows as f32).ceil() as usize;
         let mut penalty = Penalty {
             pool: self.pool,
             restorer: self.restorer,
             eroded: &self.eroded,
             margin: self.margin,
-            restorations: RESTORATIONS,
+            restorations,
             failures: 0,
             pull: vec![0.0; dim],
             point: vec![0.0; dim],
+            shifted: vec![0.0; dim],
         };
         for row in 0..rows {
             if row == feasible + infeasible {
-                penalty.restorations = RESTORATIONS;
+                penalty.restorations = restorations;
             }
             let group = if row < feasible + infeasible {
                 feasible + infeasible

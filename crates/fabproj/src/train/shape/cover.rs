@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::{Attempt, Candidate, Contest, Shaping, stream};
 use crate::data::pieces::Cells;
+use crate::data::pool::BANK_DIMENSIONS;
 use crate::train::TrainError;
 use crate::train::atlas::{Assignment, Atlas, train_gate};
 use crate::train::chart::{ChartConfig, ChartTraining, TrainedChart};
@@ -15,7 +16,8 @@ use crate::train::session::Event;
 const REPORT_EVERY: u64 = 50;
 /// Steps between two checkpoints of a chart.
 const SAVE_EVERY: u64 = 1_000;
-/// From this number of charts on, each is trained for fewer steps: the smaller they are, the simpler.
+/// Beyond this number of charts, each is smaller and is trained for fewer steps: the smaller the piece,
+/// the simpler.
 const MANY_CHARTS: usize = 8;
 
 /// A chart with its final margin; `None` as long as it is not trained.
@@ -87,12 +89,15 @@ impl Shaping<'_> {
         Ok(())
     }
 
-    /// Layers much narrower than some six times the dimension cannot hold all coordinates apart.
-    fn width(&self) -> usize {
-        let width = self.config.width;
-        (6 * self.pool.dim())
-            .next_multiple_of(16)
-            .clamp(width, 2 * width)
+    /// Width and depth of a chart's networks. Layers much narrower than some six times the dimension
+    /// cannot hold all coordinates apart; one of many pieces in space has a simple shape.
+    fn size(&self, charts: usize) -> (usize, usize) {
+        let (width, depth) = (self.config.width, self.config.depth);
+        if charts > MANY_CHARTS && self.pool.dim() > BANK_DIMENSIONS {
+            return ((width / 2).max(1), depth.min(3));
+        }
+        let wide = (6 * self.pool.dim()).next_multiple_of(16);
+        (wide.clamp(width, 2 * width), depth)
     }
 
     fn chart_config(&self, attempt: &Attempt, charts: usize) -> ChartConfig {
@@ -100,10 +105,11 @@ impl Shaping<'_> {
         let conditional = self.pool.parameter_dim() > 0;
         let (effort, hinge) = if conditional { (1.6, 2.0) } else { (1.0, 1.0) };
         let few = (MANY_CHARTS as f64 / charts.max(1) as f64).min(1.0).sqrt();
+        let (width, depth) = self.size(charts);
         let steps = self.config.phase_two as f64 * effort * attempt.effort * few;
         ChartConfig {
-            width: self.width(),
-            depth: self.config.depth,
+            width,
+            depth,
             latent: attempt.latent,
             smooth: self.config.smooth,
             phase_one: self.config.phase_one,
