@@ -70,7 +70,7 @@ impl Draw {
             if feasible.len() >= quota.feasible * dim {
                 break;
             }
-            let point = uniform(oracle, rng);
+            let point = oracle.draw_input(&x, rng);
             self.drawn += 1;
             if oracle.contains_raw(&point, &x) {
                 self.found += 1;
@@ -113,14 +113,6 @@ struct Quota {
     feasible: usize,
     infeasible: usize,
     draws: usize,
-}
-
-/// A uniform point of the bounds.
-fn uniform(oracle: &Oracle, rng: &mut ChaCha8Rng) -> Vec<f64> {
-    let bounds = oracle.bounds().iter();
-    bounds
-        .map(|(low, high)| low + (high - low) * rng.random::<f64>())
-        .collect()
 }
 
 /// Follows the violation's gradient, if the set knows one, from infeasible points down to the set.

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fabproj_core::Frame;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
 
 use crate::set::{ConstraintSet, Interval};
 
@@ -133,6 +135,14 @@ impl<'a> Oracle<'a> {
     /// The working units.
     pub fn units(&self) -> &Units {
         &self.units
+    }
+
+    /// An input of interest, raw units.
+    pub fn draw_input(&self, x: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
+        let mut point = vec![0.0; self.bounds.len()];
+        self.set
+            .draw_input(x, &mut || rng.random::<f64>(), &mut point);
+        point
     }
 
     /// Number of membership queries so far.

@@ -203,7 +203,7 @@ impl<'a> Pool<'a> {
                     let length = 2.0 * radius * rng.random::<f32>();
                     row.iter_mut().for_each(|v| *v *= length);
                 } else {
-                    row = self.enlarged_uniform(1.2, rng);
+                    row = self.enlarged_input(state, 1.2, rng);
                 }
                 if !self.contains(&row, state as u32) {
                     self.infeasible.push(&row, state);
@@ -219,17 +219,13 @@ impl<'a> Pool<'a> {
         Ok(())
     }
 
-    /// A uniform row of the bounds enlarged about their middle, working units.
-    fn enlarged_uniform(&self, factor: f64, rng: &mut ChaCha8Rng) -> Vec<f32> {
-        let raw: Vec<f64> = self
-            .oracle
-            .bounds()
-            .iter()
-            .map(|(low, high)| {
-                let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0);
-                middle + factor * half * rng.random_range(-1.0..=1.0)
-            })
-            .collect();
+    /// An input of interest, moved away from the middle of the bounds by the factor; working units.
+    fn enlarged_input(&self, state: usize, factor: f64, rng: &mut ChaCha8Rng) -> Vec<f32> {
+        let mut raw = self.oracle.draw_input(&self.states[state], rng);
+        for (value, (low, high)) in raw.iter_mut().zip(self.oracle.bounds()) {
+            let middle = (low + high) / 2.0;
+            *value = middle + factor * (*value - middle);
+        }
         let mut row = Vec::new();
         self.oracle.units().push(&raw, &mut row);
         row

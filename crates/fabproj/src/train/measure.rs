@@ -279,14 +279,14 @@ impl Atlas {
         for start in (0..samples).step_by(BATCH) {
             let count = BATCH.min(samples - start);
             let mut y = Vec::new();
-            for _ in 0..count {
-                let draw = |(low, high): &(f64, f64)| low + (high - low) * rng.random::<f64>();
-                let raw: Vec<f64> = pool.oracle.bounds().iter().map(draw).collect();
-                pool.oracle.units().push(&raw, &mut y);
-            }
             let states: Vec<u32> = (0..count)
                 .map(|_| rng.random_range(0..pool.states.len() as u32))
                 .collect();
+            for state in &states {
+                let x = &pool.states[*state as usize];
+                let raw = pool.oracle.draw_input(x, rng);
+                pool.oracle.units().push(&raw, &mut y);
+            }
             let chosen = self.project(pool, &y, &states, &mut out);
             for row in 0..count {
                 let (input, output) = (&y[row * dim..][..dim], &out[row * dim..][..dim]);
