@@ -142,7 +142,7 @@ fn plane_and_latent(opened: &Opened, source: &mut Source<'_>) -> Result<String> 
     let height = (215.0 + 560.0 * aspect).clamp(600.0, 760.0);
     titled(opened, height, &entries, |area| {
         let (left, right) = area.split_horizontally(units(0.54 * WIDTH));
-        let names = &opened.file.record.names;
+        let names = source.set.names();
         View {
             title: "the set, decodes of the latent set, and projections",
             labels: [names[0].clone(), names[1].clone()],
@@ -167,7 +167,7 @@ fn several_parameters(opened: &Opened, source: &mut Source<'_>) -> Result<String
     let entries = with_arrows(entries(source.projector.charts(), true));
     titled(opened, 860.0, &entries, |area| {
         let panels = area.split_evenly((2, 3));
-        let names = &opened.file.record.names;
+        let names = source.set.names();
         for ((panel, x), decodes) in panels.iter().zip(&parameters).zip(&decodes) {
             View {
                 title: &parameter_title(opened, x),
@@ -188,7 +188,7 @@ fn many_dimensions(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
     let encodings = source.encodings(ENCODINGS)?;
     let (inputs, outputs) = centre_distances(opened, source)?;
     let entries = with_arrows(entries(source.projector.charts(), true));
-    let bars = (4..=MOST_BARS).contains(&source.set.dim());
+    let bars = (4..=MOST_BARS).contains(&source.full_set().dim());
     let height = if bars { 1040.0 } else { 800.0 };
     titled(opened, height, &entries, |area| {
         let (top, mut bottom) = area.split_vertically(units(390.0));
@@ -221,13 +221,15 @@ fn many_dimensions(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
     })
 }
 
-/// Infeasible inputs beside their projections.
+/// Infeasible inputs beside their projections, in all coordinates: also those that equations tie
+/// together.
 fn some_inputs(opened: &Opened, source: &mut Source<'_>, area: &Area<'_>) -> Result<()> {
-    let (bounds, parameter_bounds) = (source.set.bounds(), source.set.parameter_bounds());
+    let full = source.full_set();
+    let (bounds, parameter_bounds) = (full.bounds(), full.parameter_bounds());
     for panel in &area.split_evenly((1, 3)) {
         let (mut y, mut x) = (source.uniform(&bounds), source.uniform(&parameter_bounds));
         for _ in 0..INPUT_TRIES {
-            if !source.set.contains(&y, &x) {
+            if !full.contains(&y, &x) {
                 break;
             }
             (y, x) = (source.uniform(&bounds), source.uniform(&parameter_bounds));
@@ -237,14 +239,8 @@ fn some_inputs(opened: &Opened, source: &mut Source<'_>, area: &Area<'_>) -> Res
         } else {
             format!("an input {}", parameter_title(opened, &x))
         };
-        let projected = source.project(&y, &x)?;
-        bars::draw(
-            panel,
-            &title,
-            &opened.file.record.names,
-            &bounds,
-            &projected,
-        )?;
+        let projected = source.project_full(&y, &x)?;
+        bars::draw(panel, &title, &full.names(), &bounds, &projected)?;
     }
     Ok(())
 }
@@ -256,7 +252,7 @@ fn plane_through_centre(
     panel: &Area<'_>,
 ) -> Result<()> {
     let dim = source.set.dim();
-    let names = &opened.file.record.names;
+    let names = source.set.names();
     let centre = wide(&opened.file.model.frame.centre);
     let bounds = source.set.bounds();
     // A fixed set has planes in different directions, an input-dependent one the same at several x.
@@ -343,7 +339,7 @@ fn one_dimension(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
             } else {
                 parameter_title(opened, &x)
             };
-            graph::draw(panel, source, &title, &opened.file.record.names[0], &x)?;
+            graph::draw(panel, source, &title, &source.set.names()[0], &x)?;
         }
         latent::draw(&areas[panels], source, &encodings)
     })
@@ -369,7 +365,10 @@ fn parameters(source: &Source<'_>, index: usize) -> Vec<f64> {
 fn parameter_title(opened: &Opened, x: &[f64]) -> String {
     let named = opened.file.record.parameter_names.iter().zip(x).take(4);
     let parts: Vec<_> = named
-        .map(|(name, value)| format!("{name} = {value:.2}"))
+        .map(|(name, value)| {
+            let value = format!("{value:.2}").replace('-', "−");
+            format!("{name} = {value}")
+        })
         .collect();
     let more = if x.len() > parts.len() { ", …" } else { "" };
     format!("at {}{more}", parts.join(", "))

@@ -175,6 +175,32 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The set before equations were eliminated.
+    pub fn full_set(&self) -> &'a dyn ConstraintSet {
+        match self.set.reduced() {
+            Some(reduced) => reduced.full().as_ref(),
+            None => self.set,
+        }
+    }
+
+    /// [`project`](Self::project) for points of the [full set](Self::full_set).
+    pub fn project_full(&self, y: &[f64], x: &[f64]) -> Result<Projected> {
+        let Some(reduced) = self.set.reduced() else {
+            return self.project(y, x);
+        };
+        let lift = reduced.lift();
+        let (mut z, mut output) = (vec![0.0; self.set.dim()], vec![0.0; y.len()]);
+        lift.lower(y, x, &mut z)?;
+        let projected = self.project(&z, x)?;
+        lift.raise(&projected.output, x, &mut output)?;
+        Ok(Projected {
+            input_feasible: self.full_set().contains(y, x),
+            input: y.to_vec(),
+            output,
+            ..projected
+        })
+    }
+
     /// Encodes inputs of the region of interest, half of them feasible where that many are found.
     pub fn encodings(&mut self, count: usize) -> Result<Vec<Encoding>> {
         let (bounds, parameter_bounds) = (self.set.bounds(), self.set.parameter_bounds());
