@@ -273,7 +273,13 @@ mod tests {
             .flat_map(|i| {
                 let t = |k: f32| (i as f32 * k).sin();
                 let thin = 0.01 * t(0.37);
-                [t(0.11), t(0.23), thin + 0.3 * t(0.11), t(0.71), 0.02 * t(0.53)]
+                [
+                    t(0.11),
+                    t(0.23),
+                    thin + 0.3 * t(0.11),
+                    t(0.71),
+                    0.02 * t(0.53),
+                ]
             })
             .collect();
         let (root, inverse) = spread(&rows, dim);
