@@ -227,8 +227,6 @@ impl PackedNetwork {
     }
 
     /// Runs `rows` rows of `input`; the result has [`output_stride`](Self::output_stride).
-    ///
-    /// This is what one point waits for: nothing is decided per layer that can be decided before.
     #[inline]
     pub(crate) fn forward<'s>(
         &self,
@@ -237,40 +235,61 @@ impl PackedNetwork {
         rows: usize,
         scratch: &'s mut Scratch,
     ) -> &'s mut [f32] {
-        let (mut current, mut next) = (&mut *scratch.ping, &mut *scratch.pong);
+        if rows == 1 {
+            return self.forward_point(input, scratch);
+        }
+        let (mut current, mut next) = (&mut *scratch.pong, &mut *scratch.ping);
         let first = Rows {
             values: input,
             stride,
         };
-        let Some((last, hidden)) = self.layers.split_last() else {
-            return &mut [];
-        };
-        let mut layers = hidden.iter();
-        let mut stride = stride;
-        if let Some(layer) = layers.next() {
-            let (dense, width) = (layer.dense(), layer.width);
-            self.kernel
-                .affine(dense, input, stride, rows, self.hidden, next, width);
-            core::mem::swap(&mut current, &mut next);
-            stride = width;
-        }
-        for layer in layers {
-            let (dense, width) = (layer.dense(), layer.width);
-            self.kernel
-                .affine(dense, current, stride, rows, self.hidden, next, width);
-            core::mem::swap(&mut current, &mut next);
-            stride = width;
-        }
-        let x = if hidden.is_empty() {
-            first
-        } else {
-            Rows {
-                values: current,
-                stride,
+        for (index, layer) in self.layers.iter().enumerate() {
+            let x = match index.checked_sub(1) {
+                None => first,
+                Some(before) => Rows {
+                    values: current,
+                    stride: self.layers[before].width,
+                },
+            };
+            self.layer(index, x, first, rows, next);
+            if index + 1 == self.layers.len() {
+                return &mut next[..rows * layer.width];
             }
+            core::mem::swap(&mut current, &mut next);
+        }
+        &mut []
+    }
+
+    /// Runs one row: the same bits as [`forward`](Self::forward), with all layers in one call.
+    #[inline]
+    fn forward_point<'s>(&self, input: &[f32], scratch: &'s mut Scratch) -> &'s mut [f32] {
+        let output = match self.skip {
+            None => self.output,
+            Some(_) => Activation::Identity,
         };
-        self.last(last, x, first, rows, next);
-        &mut next[..rows * last.width]
+        let (even, odd) = (&mut *scratch.ping, &mut *scratch.pong);
+        let layers = self.layers.iter().map(PackedLayer::dense);
+        let activations = (self.hidden, output);
+        let buffers = [&mut *even, &mut *odd];
+        self.kernel
+            .network_on_point(layers, activations, input, buffers);
+        let last = if self.layers.len() % 2 == 1 {
+            even
+        } else {
+            odd
+        };
+        let (out, width) = (&mut last[..self.output_stride()], self.output_stride());
+        if let Some(skip) = &self.skip {
+            let first = Rows {
+                values: input,
+                stride: input.len(),
+            };
+            skip.add(self.kernel, first, 1, out, width);
+            if self.output != Activation::Identity {
+                self.kernel.activate(self.output, out);
+            }
+        }
+        out
     }
 
     /// As [`forward`](Self::forward), keeping on `tape` what [`backward`](Self::backward) needs.

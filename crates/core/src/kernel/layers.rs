@@ -29,7 +29,8 @@ fn written(outputs: usize, stride: usize) -> usize {
 }
 
 /// Whether a layer's slices are as long as its shape says.
-fn check(layer: Dense<'_>) {
+#[inline(always)]
+pub(super) fn check(layer: Dense<'_>) {
     let Dense {
         weights,
         bias,
@@ -93,16 +94,10 @@ impl Kernel {
             // SAFETY: the assertions above bound every read and write.
             return unsafe { self.point(&layer, x, activation, out, width) };
         }
-        let bias = layer.bias.as_ptr();
-        let (ending, fused) = match (layer.bias.is_empty(), activation) {
-            (true, _) => (Ending::Store, false),
-            (false, Activation::Relu) => (Ending::BiasRelu(bias), layer.outputs > NARROW),
-            (false, _) => (Ending::Bias(bias), false),
-        };
-        let after = match activation {
-            Activation::Identity => After::Nothing,
-            Activation::Relu if fused => After::Nothing,
-            other => After::Activate(other),
+        let (ending, after) = match activation {
+            Activation::Identity => (Ending::Store, After::Nothing),
+            Activation::Relu if layer.outputs > NARROW => (Ending::Positive, After::Nothing),
+            other => (Ending::Store, After::Activate(other)),
         };
         let fate = Fate {
             ending,
@@ -349,6 +344,7 @@ impl Kernel {
                 a_step: a_stride,
                 b: b[first * b_stride..].as_ptr(),
                 b_step: b_stride,
+                bias: core::ptr::null(),
                 c: out.as_mut_ptr(),
                 c_row: out_stride,
                 paired: false,

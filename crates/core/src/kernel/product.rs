@@ -13,18 +13,17 @@ pub(super) enum Ending {
     Store,
     /// It is added to what c holds.
     Add,
-    /// One value per column is added, and it is stored.
-    Bias(*const f32),
-    /// One value per column is added, and its positive part stored.
-    BiasRelu(*const f32),
+    /// Its positive part is stored.
+    Positive,
     /// It is stored where a matrix with the strides of c is positive, else zero. If the second
     /// pointer is not null, what is stored in each column is also added to it.
     WherePositive(*const f32, *mut f32),
 }
 
-/// c(m, n) = ending(Σ_k a(m, k) · b(k, n)), each sum in the order of k, or of even k and odd k.
+/// c(m, n) = ending(bias(n) + Σ_k a(m, k) · b(k, n)), each sum in the order of k, or of even k and
+/// odd k; the bias comes first, because that costs nothing.
 ///
-/// Rows of b and of what the ending points to are read in whole blocks.
+/// Rows of b, the bias and what the ending points to are read in whole blocks.
 pub(super) struct Product {
     pub(super) rows: usize,
     pub(super) depth: usize,
@@ -37,6 +36,8 @@ pub(super) struct Product {
     /// b(k, n) = b[k · b_step + n]
     pub(super) b: *const f32,
     pub(super) b_step: usize,
+    /// One value per column; null for zeros.
+    pub(super) bias: *const f32,
     /// c(m, n) = c[m · c_row + n]
     pub(super) c: *mut f32,
     pub(super) c_row: usize,
@@ -147,7 +148,11 @@ unsafe fn tile<V: Lanes, const ROWS: usize, const BLOCKS: usize, const CHAINS: u
     unsafe {
         let mut a = task.a.add(row * task.a_row);
         let mut b = task.b.add(block * LANES);
-        let mut sums = [[V::splat(0.0); BLOCKS]; ROWS];
+        let zeros = [V::splat(0.0); BLOCKS];
+        let mut sums = [match task.bias.is_null() {
+            true => zeros,
+            false => load_blocks::<V, BLOCKS>(task.bias.add(block * LANES)),
+        }; ROWS];
         if CHAINS == 1 {
             for _ in 0..task.depth {
                 add_term(task, a, b, &mut sums);
@@ -157,7 +162,7 @@ unsafe fn tile<V: Lanes, const ROWS: usize, const BLOCKS: usize, const CHAINS: u
             return sums;
         }
         // Two arrays by name: an array of arrays would not stay in registers.
-        let mut odd = sums;
+        let mut odd = [zeros; ROWS];
         for _ in 0..task.depth / 2 {
             add_term(task, a, b, &mut sums);
             add_term(
@@ -227,14 +232,9 @@ unsafe fn finish<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
         match task.ending {
             Ending::Store => each!(|sum, _at, _block| sum),
             Ending::Add => each!(|sum, at, _block| V::load(task.c.add(at)).add(sum)),
-            Ending::Bias(bias) => {
-                let bias = load_blocks::<V, BLOCKS>(bias.add(block * LANES));
-                each!(|sum, _at, block| bias[block].add(sum));
-            }
-            Ending::BiasRelu(bias) => {
+            Ending::Positive => {
                 let zero = V::splat(0.0);
-                let bias = load_blocks::<V, BLOCKS>(bias.add(block * LANES));
-                each!(|sum, _at, block| bias[block].add(sum).at_least(zero));
+                each!(|sum, _at, _block| sum.at_least(zero));
             }
             Ending::WherePositive(other, totals) => {
                 let mut columns = [V::splat(0.0); BLOCKS];
@@ -282,11 +282,8 @@ unsafe fn finish_partial(task: &Product, row: usize, block: usize, sums: &[f32],
                 *task.c.add(at) = match task.ending {
                     Ending::Store => sum,
                     Ending::Add => *task.c.add(at) + sum,
-                    Ending::Bias(bias) => *bias.add(column) + sum,
-                    Ending::BiasRelu(bias) => match *bias.add(column) + sum {
-                        negative if negative < 0.0 => 0.0,
-                        other => other,
-                    },
+                    Ending::Positive if sum < 0.0 => 0.0,
+                    Ending::Positive => sum,
                     Ending::WherePositive(other, totals) => {
                         let kept = if *other.add(at) > 0.0 { sum } else { 0.0 };
                         if !totals.is_null() {

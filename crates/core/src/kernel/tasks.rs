@@ -77,6 +77,10 @@ impl LayerTask<'_> {
             a_step: 1,
             b: self.layer.weights.as_ptr(),
             b_step: padded(self.layer.outputs),
+            bias: match self.layer.bias {
+                [] => core::ptr::null(),
+                bias => bias.as_ptr(),
+            },
             c: self.out,
             c_row: self.out_stride,
             paired: self.layer.outputs <= PAIRED,

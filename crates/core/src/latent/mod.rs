@@ -157,6 +157,7 @@ impl LatentSet {
     /// A hard map leaves points of the set alone, bit for bit; a smooth one moves all points a
     /// little. Softmax moves everything, so that nothing counts as inside a simplex. At the centre of
     /// a shell, where every direction is as good, the first axis is taken.
+    #[inline]
     pub fn clamp(&self, latent: &mut [f32]) -> bool {
         if let Some(radial) = Radial::of(self) {
             return radial.clamp(latent);

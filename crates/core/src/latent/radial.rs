@@ -56,6 +56,14 @@ impl Radial {
     #[inline]
     pub(super) fn clamp(&self, latent: &mut [f32]) -> bool {
         let radius = norm(latent);
+        if self.is_ball() && self.smooth.is_none() {
+            // A factor of exactly 1 inside, and no branch that half of the points would take.
+            let gain = self.outer / radius.max(self.outer);
+            latent
+                .iter_mut()
+                .for_each(|z| *z = (f64::from(*z) * gain) as f32);
+            return radius <= self.outer;
+        }
         let inside = radius >= self.inner && radius <= self.outer;
         if inside && self.smooth.is_none() {
             return true;

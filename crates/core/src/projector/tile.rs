@@ -14,23 +14,40 @@ pub(crate) struct Points<'a> {
     pub x: &'a [f32],
 }
 
-/// `inner = (outer - centre) / scale`. Not folded into the first layer: with an offset of thousands the
-/// folded bias would swallow the digits that matter.
+/// `inner = (outer - centre) / scale`; whether `outer` was finite. Not folded into the first layer: with an
+/// offset of thousands the folded bias would swallow the digits that matter.
 #[inline]
-pub(super) fn enter(frame: &Frame, outer: &[f32], inner: &mut [f32]) {
+pub(super) fn enter(frame: &Frame, outer: &[f32], inner: &mut [f32]) -> bool {
+    let mut finite = true;
     let units = frame.centre.iter().zip(&frame.scale);
     for ((inner, outer), (centre, scale)) in inner.iter_mut().zip(outer).zip(units) {
         *inner = (outer - centre) / scale;
+        finite &= outer.is_finite();
     }
+    finite
 }
 
-/// `outer = centre + scale · inner`
+/// `outer = centre + scale · inner`; whether it is finite.
 #[inline]
-pub(super) fn leave(frame: &Frame, inner: &[f32], outer: &mut [f32]) {
+pub(super) fn leave(frame: &Frame, inner: &[f32], outer: &mut [f32]) -> bool {
+    let mut finite = true;
     let units = frame.centre.iter().zip(&frame.scale);
     for ((inner, outer), (centre, scale)) in inner.iter().zip(outer).zip(units) {
         *outer = centre + scale * inner;
+        finite &= outer.is_finite();
     }
+    finite
+}
+
+/// `to = from`; whether it is finite. For a few floats, of which a call to copy them takes longer.
+#[inline]
+fn copy(from: &[f32], to: &mut [f32]) -> bool {
+    let mut finite = true;
+    for (from, to) in from.iter().zip(to) {
+        *to = *from;
+        finite &= from.is_finite();
+    }
+    finite
 }
 
 #[inline]
@@ -67,12 +84,10 @@ impl Projector {
             let y = &points.y[source * dim..][..dim];
             let x = &points.x[source * self.parameter_dim..][..self.parameter_dim];
             let input = &mut work.input[row * stride..][..stride];
-            if all_finite(y) && all_finite(x) {
-                let (inner_y, inner_x) = input.split_at_mut(dim);
-                enter(frame, y, inner_y);
-                enter(&self.parameter_frame, x, inner_x);
-                work.statuses[row] = Status::Inside;
-            } else {
+            let (inner_y, inner_x) = input.split_at_mut(dim);
+            let finite = enter(frame, y, inner_y) & enter(&self.parameter_frame, x, inner_x);
+            work.statuses[row] = Status::Inside;
+            if !finite {
                 input.fill(0.0);
                 work.statuses[row] = Status::NotFinite;
             }
@@ -126,13 +141,13 @@ impl Projector {
         for row in 0..rows {
             let target = &mut latent[row * stride..][..dim + self.parameter_dim];
             let (z, x) = target.split_at_mut(dim);
-            z.copy_from_slice(&encoded[row * chart.encoder.output_stride()..][..dim]);
+            let finite = copy(&encoded[row * chart.encoder.output_stride()..][..dim], z);
             let joined = &input[row * self.layout.input_stride..][..self.layout.input_stride];
-            x.copy_from_slice(&joined[self.dim..]);
+            copy(&joined[self.dim..], x);
             if statuses[row] == Status::NotFinite {
                 continue;
             }
-            statuses[row] = if !all_finite(z) {
+            statuses[row] = if !finite {
                 z.fill(0.0);
                 Status::NotFinite
             } else if chart.latent.clamp(z) {
@@ -225,8 +240,8 @@ impl Projector {
         let (dim, stride) = (self.dim, self.layout.output_stride);
         for ((row, status), source) in statuses.iter_mut().enumerate().zip(sources) {
             let out = &mut out[source * dim..][..dim];
-            leave(&chart.frame, &decoded[row * stride..][..dim], out);
-            if *status == Status::NotFinite || !all_finite(out) {
+            let finite = leave(&chart.frame, &decoded[row * stride..][..dim], out);
+            if *status == Status::NotFinite || !finite {
                 *status = Status::NotFinite;
                 out.copy_from_slice(&self.fallback);
             }
