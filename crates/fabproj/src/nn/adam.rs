@@ -131,11 +131,32 @@ impl Loop for Update<'_> {
         let averages = self.first.iter_mut().zip(self.second);
         let values = self.parameters.iter_mut().zip(self.gradient);
         for ((p, g), (m, v)) in values.zip(averages) {
-            *m += (1.0 - beta1) * (g - *m);
-            *v = beta2 * *v + (1.0 - beta2) * g * g;
-            *p = *p * keep - rate * *m / (v.sqrt() * root + epsilon);
+            *m = without_dust(*m + (1.0 - beta1) * (g - *m));
+            *v = without_dust(beta2 * *v + (1.0 - beta2) * g * g);
+            *p = *p * keep - rate * *m / (square_root(*v) * root + epsilon);
         }
     }
+}
+
+/// Averages this small move no parameter. Those of units that went silent would decay on into the
+/// numbers below the normal ones, on which processors take a hundred times as long.
+const DUST: f32 = 1e-34;
+
+#[inline(always)]
+fn without_dust(average: f32) -> f32 {
+    if average.abs() < DUST { 0.0 } else { average }
+}
+
+/// √x, to the last bits: three Newton steps for 1/√x from the exponent halved. The instruction is as slow
+/// as the division that follows, and shares its unit; this runs beside it.
+#[inline(always)]
+fn square_root(x: f32) -> f32 {
+    let mut inverse = f32::from_bits(0x5f37_59df - (x.to_bits() >> 1));
+    let half = 0.5 * x;
+    for _ in 0..3 {
+        inverse *= 1.5 - half * inverse * inverse;
+    }
+    x * inverse
 }
 
 #[cfg(test)]

@@ -199,7 +199,10 @@ impl Mlp {
         } else {
             (delta, input)
         };
-        // Summed up on cache lines of its own: the target's rows may straddle them.
+        if n == padded(n) && !transpose {
+            return add_outer_products(kernel, (rows.live, m, n), a, b, target, n);
+        }
+        // Summed up on cache lines of its own: the target's rows would straddle them.
         let sums = scratch.first_mut(m * padded(n));
         sums.fill(0.0);
         add_outer_products(kernel, (rows.live, m, n), a, b, sums, padded(n));

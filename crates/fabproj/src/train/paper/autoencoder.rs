@@ -115,6 +115,10 @@ pub(super) fn error_share(reconstruction: Reconstruction, rows: usize, dim: usiz
     1.0 / (rows * coordinates).max(1) as f32
 }
 
+/// Rows that go forward and backward together: few enough that what the layers keep for the way back
+/// stays in the second-level cache beside the weights and the optimiser's averages.
+const PART_ROWS: usize = 64;
+
 /// Phase 1: reconstruction of feasible points (equation 4).
 #[derive(Clone, Debug)]
 pub(super) struct Reconstructing {
@@ -149,7 +153,15 @@ impl Reconstructing {
 
     /// The loss; its derivative is added to the gradients.
     fn accumulate(&mut self, rows: &[f32]) -> f64 {
-        let loss = self.forward(rows);
+        let inputs = self.autoencoder.inputs();
+        let total = rows.len() / inputs;
+        let parts = rows.chunks(PART_ROWS * inputs);
+        parts.map(|part| self.accumulate_part(part, total)).sum()
+    }
+
+    /// The share of some of `total` rows in the loss; its derivative is added to the gradients.
+    fn accumulate_part(&mut self, rows: &[f32], total: usize) -> f64 {
+        let loss = self.forward(rows, total);
         let shape = self.autoencoder.shape;
         let count = rows.len() / self.autoencoder.inputs();
         self.d_joined.resize(count * shape.inputs(), 0.0);
@@ -176,8 +188,8 @@ impl Reconstructing {
         loss
     }
 
-    /// The loss of rows; its derivative with respect to the outputs is kept.
-    pub(super) fn forward(&mut self, rows: &[f32]) -> f64 {
+    /// The share of rows in the loss of `total`; its derivative with respect to the outputs is kept.
+    pub(super) fn forward(&mut self, rows: &[f32], total: usize) -> f64 {
         let (shape, inputs) = (self.autoencoder.shape, self.autoencoder.inputs());
         let count = rows.len() / inputs;
         let latents = self.autoencoder.encoder.forward(rows, count);
@@ -186,7 +198,7 @@ impl Reconstructing {
         let outputs = self.autoencoder.decoders.forward(&self.joined, count);
         self.d_output.clear();
         self.d_output.resize(count * shape.dim, 0.0);
-        let share = error_share(self.reconstruction, count, shape.dim);
+        let share = error_share(self.reconstruction, total, shape.dim);
         let mut sum = 0.0;
         for ((row, output), derivative) in rows
             .chunks_exact(inputs)

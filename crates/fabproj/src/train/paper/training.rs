@@ -384,8 +384,6 @@ impl<'a> PaperTraining<'a> {
 fn validate(work: &mut Reconstructing, material: &Material) -> Option<f64> {
     let rows = material.validation.len() / material.width;
     let pieces = material.validation.chunks(VALIDATION_ROWS * material.width);
-    let sum: f64 = pieces
-        .map(|piece| work.forward(piece) * (piece.len() / material.width) as f64)
-        .sum();
-    (rows > 0).then(|| sum / rows as f64)
+    let loss = pieces.map(|piece| work.forward(piece, rows)).sum();
+    (rows > 0).then_some(loss)
 }
