@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use fabproj::certify::CertifyError;
 use fabproj::core::{CallError, GuardError, ModelError};
 use fabproj::data::paper::PaperError;
 use fabproj::file::FileError;
@@ -52,6 +53,9 @@ pub enum StudyError {
         /// The step, counted from 0.
         step: u64,
     },
+    /// The report's template does not fit its contents.
+    #[error("the report cannot be made: {0}")]
+    Template(String),
     /// A set that the study cannot work with.
     #[error(transparent)]
     Set(#[from] SetError),
@@ -79,6 +83,9 @@ pub enum StudyError {
     /// A guard without a feasible point.
     #[error(transparent)]
     Guard(#[from] GuardError),
+    /// A certificate that cannot be made.
+    #[error(transparent)]
+    Certify(#[from] CertifyError),
     /// A call that does not fit a projector.
     #[error(transparent)]
     Call(#[from] CallError),

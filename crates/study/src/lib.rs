@@ -24,16 +24,19 @@
 
 mod effort;
 mod error;
+mod machine;
 pub mod method;
 pub mod optimum;
 pub mod plan;
 mod problem;
 pub mod protocol;
 pub mod published;
+pub mod report;
 mod sets;
 pub mod solver_net;
 pub mod store;
 pub mod table;
+pub mod weights;
 mod workshop;
 
 pub use effort::Effort;

@@ -126,6 +126,11 @@ impl Exam {
         Ok(exam)
     }
 
+    /// The problems, draw by draw.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
     /// The mean paper gap of an exact solver: below it, a smaller paper gap is a worse answer.
     pub fn floor(&self) -> f64 {
         let gaps = self.reference.iter().zip(&self.best);

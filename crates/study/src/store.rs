@@ -9,12 +9,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fabproj::file::{FileError, ModelFile, write_atomically};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::StudyError;
 use crate::problem::Objective;
 use crate::protocol::{Answers, Protocol};
+use crate::weights::{SearchKey, SearchRecord};
 
 /// The version of the study's code. Part of every key: raise it when results would change.
 pub const VERSION: u32 = 1;
@@ -57,6 +59,9 @@ pub struct RunRecord {
     pub curve: Vec<(u64, f64)>,
     /// The file of the projector in the store, without its ending.
     pub model: Option<String>,
+    /// Where the times were measured.
+    #[serde(default)]
+    pub machine: String,
 }
 
 /// What the store has under a key.
@@ -69,6 +74,9 @@ pub enum Found<T> {
     /// A file that could not be read; it was set aside under this name.
     SetAside(PathBuf),
 }
+
+const RUNS: &str = "runs";
+const SEARCHES: &str = "weights";
 
 /// A folder of finished work.
 #[derive(Clone, Debug)]
@@ -92,7 +100,7 @@ impl Store {
         let store = Self {
             folder: folder.into(),
         };
-        for part in ["runs", "models"] {
+        for part in [RUNS, SEARCHES, "models"] {
             let path = store.folder.join(part);
             fs::create_dir_all(&path).map_err(|source| disk("write", &path, source))?;
         }
@@ -104,48 +112,28 @@ impl Store {
         &self.folder
     }
 
-    fn run_path(&self, key: &str) -> PathBuf {
-        self.folder.join("runs").join(format!("{key}.json"))
+    fn path(&self, part: &str, key: &str) -> PathBuf {
+        self.folder.join(part).join(format!("{key}.json"))
     }
 
-    /// Where the projector with this key is kept.
-    pub fn model_path(&self, key: &str) -> PathBuf {
-        self.folder
-            .join("models")
-            .join(format!("{key}.safetensors"))
-    }
-
-    /// A finished run. A file that is damaged, or does not hold what its name says, is set aside.
-    ///
-    /// # Errors
-    /// [`StudyError::Disk`] when a file cannot be read or set aside.
-    pub fn run(&self, key: &RunKey) -> Result<Found<RunRecord>, StudyError> {
-        let path = self.run_path(&digest(key));
-        match read(&path)? {
+    /// What is kept under a name, if it holds what its name says; otherwise the file is set aside.
+    fn load<T: DeserializeOwned>(
+        &self,
+        path: &Path,
+        fits: impl FnOnce(&T) -> bool,
+    ) -> Result<Found<T>, StudyError> {
+        match read(path)? {
             None => Ok(Found::Nothing),
-            Some(bytes) => match parse(&bytes).filter(|record| record.key == *key) {
+            Some(bytes) => match parse(&bytes).filter(fits) {
                 Some(record) => Ok(Found::This(record)),
-                None => set_aside(&path).map(Found::SetAside),
+                None => set_aside(path).map(Found::SetAside),
             },
         }
     }
 
-    /// Keeps a finished run.
-    ///
-    /// # Errors
-    /// [`StudyError::Disk`] when it cannot be written.
-    pub fn save_run(&self, record: &RunRecord) -> Result<(), StudyError> {
-        let path = self.run_path(&digest(&record.key));
-        let text = serde_json::to_vec_pretty(record).unwrap_or_default();
-        write_atomically(&path, &text).map_err(|source| disk("write", &path, source))
-    }
-
-    /// All finished runs, and the files that could not be read.
-    ///
-    /// # Errors
-    /// [`StudyError::Disk`] when the folder cannot be listed.
-    pub fn runs(&self) -> Result<(Vec<RunRecord>, Vec<PathBuf>), StudyError> {
-        let folder = self.folder.join("runs");
+    /// Everything of a kind, and the files that could not be read.
+    fn all<T: DeserializeOwned>(&self, part: &str) -> Result<(Vec<T>, Vec<PathBuf>), StudyError> {
+        let folder = self.folder.join(part);
         let entries = fs::read_dir(&folder).map_err(|source| disk("read", &folder, source))?;
         let mut paths: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
@@ -160,6 +148,63 @@ impl Store {
             }
         }
         Ok((records, unreadable))
+    }
+
+    /// Where the projector with this key is kept.
+    pub fn model_path(&self, key: &str) -> PathBuf {
+        self.folder
+            .join("models")
+            .join(format!("{key}.safetensors"))
+    }
+
+    /// A finished run. A file that is damaged, or does not hold what its name says, is set aside.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when a file cannot be read or set aside.
+    pub fn run(&self, key: &RunKey) -> Result<Found<RunRecord>, StudyError> {
+        let path = self.path(RUNS, &digest(key));
+        self.load(&path, |record: &RunRecord| record.key == *key)
+    }
+
+    /// Keeps a finished run.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when it cannot be written.
+    pub fn save_run(&self, record: &RunRecord) -> Result<(), StudyError> {
+        keep(&self.path(RUNS, &digest(&record.key)), record)
+    }
+
+    /// All finished runs, and the files that could not be read.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when the folder cannot be listed.
+    pub fn runs(&self) -> Result<(Vec<RunRecord>, Vec<PathBuf>), StudyError> {
+        self.all(RUNS)
+    }
+
+    /// A finished search of weights; as [`run`](Self::run).
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn search(&self, key: &SearchKey) -> Result<Found<SearchRecord>, StudyError> {
+        let path = self.path(SEARCHES, &digest(key));
+        self.load(&path, |record: &SearchRecord| record.key == *key)
+    }
+
+    /// Keeps a finished search.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when it cannot be written.
+    pub fn save_search(&self, record: &SearchRecord) -> Result<(), StudyError> {
+        keep(&self.path(SEARCHES, &digest(&record.key)), record)
+    }
+
+    /// All finished searches.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when the folder cannot be listed.
+    pub fn searches(&self) -> Result<Vec<SearchRecord>, StudyError> {
+        Ok(self.all(SEARCHES)?.0)
     }
 
     /// A projector. A file that is no model is set aside.
@@ -203,8 +248,13 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, StudyError> {
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<RunRecord> {
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(bytes).ok()
+}
+
+fn keep(path: &Path, record: &impl Serialize) -> Result<(), StudyError> {
+    let text = serde_json::to_vec_pretty(record).unwrap_or_default();
+    write_atomically(path, &text).map_err(|source| disk("write", path, source))
 }
 
 /// Renames a file so that it is out of the way, but not lost.

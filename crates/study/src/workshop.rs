@@ -133,6 +133,11 @@ impl<'a> Workshop<'a> {
         self.protocol
     }
 
+    /// The flag that is set from outside to stop.
+    pub fn stop(&self) -> Option<&'a AtomicBool> {
+        self.stop
+    }
+
     /// Fails if the study should stop.
     ///
     /// # Errors

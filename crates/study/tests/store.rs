@@ -35,12 +35,15 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 fn plan() -> Plan {
-    Plan::new(&Selection {
-        sets: names(&["concentric-circles"]),
-        methods: names(&["projected-gradient", "penalty"]),
-        objectives: names(&["linear", "distance"]),
-        ..Selection::default()
-    })
+    Plan::new(
+        &Selection {
+            sets: names(&["concentric-circles"]),
+            methods: names(&["projected-gradient", "penalty"]),
+            objectives: names(&["linear", "distance"]),
+            ..Selection::default()
+        },
+        &Effort::quick(),
+    )
     .unwrap()
 }
 
@@ -137,7 +140,12 @@ fn a_place_that_cannot_be_written_to_ends_the_study_with_its_name() {
 
 #[test]
 fn unknown_names_bring_their_neighbours() {
-    let message = |selection: Selection| Plan::new(&selection).err().unwrap().to_string();
+    let message = |selection: Selection| {
+        Plan::new(&selection, &Effort::quick())
+            .err()
+            .unwrap()
+            .to_string()
+    };
     let sets = message(Selection {
         sets: names(&["two-mons"]),
         ..Selection::default()

@@ -1,6 +1,7 @@
 //! `fabproj study`: the paper's optimization study.
 
 mod progress;
+mod report;
 mod run;
 
 use std::process::ExitCode;
@@ -19,10 +20,13 @@ pub struct Arguments {
 enum Command {
     /// Train and examine methods; what is finished is kept, and never repeated
     Run(run::Arguments),
+    /// Write what is in a store as tables and figures: HTML, Markdown, LaTeX, CSV
+    Report(report::Arguments),
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     match &arguments.command {
         Command::Run(arguments) => run::run(arguments, common),
+        Command::Report(arguments) => report::run(arguments, common),
     }
 }

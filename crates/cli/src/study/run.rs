@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "OBJECTIVE,…", value_delimiter = ',')]
     objectives: Vec<String>,
 
-    /// Tables: main (by default), fair, ablations
+    /// Tables: main (by default), fair, ablations, weights (the grid search of loss weights)
     #[arg(long, value_name = "TABLE,…", value_delimiter = ',')]
     tables: Vec<String>,
 
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     if arguments.draws == 0 || arguments.problems == 0 {
         return Err(wrong_usage("--draws and --problems must be at least 1"));
     }
-    let plan = Plan::new(&arguments.selection(common)).map_err(wrong_usage)?;
+    let plan = Plan::new(&arguments.selection(common), &arguments.effort()).map_err(wrong_usage)?;
     let store = Store::open(&arguments.store)?;
     let progress = Progress::new(common.quiet);
     let shop = Workshop::in_memory(arguments.effort())

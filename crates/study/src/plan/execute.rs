@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::{Event, Observer, Plan, Run};
 use crate::method::{Guarded, Task};
 use crate::store::{Found, RunKey, RunRecord, Store};
+use crate::weights::Search;
 use crate::workshop::projector_key;
 use crate::{ProjectorRecipe, StudyError, StudySet, Workshop};
 
@@ -47,13 +48,23 @@ pub fn execute(
         }
         open.push((run.clone(), key));
     }
+    let mut searches = Vec::new();
+    for search in &plan.searches {
+        match store.search(search.key())? {
+            Found::This(_) => {}
+            Found::Nothing | Found::SetAside(_) => searches.push(search.clone()),
+        }
+    }
+    let all = plan.runs.len() + plan.searches.len();
+    let kept = all - open.len() - searches.len();
     let projectors = needed_projectors(&open, shop, store);
     observer.observe(&Event::Planned {
-        runs: plan.runs.len(),
-        kept: plan.runs.len() - open.len(),
+        runs: all,
+        kept,
         projectors: projectors.len(),
     });
-    let runs = open.iter().map(|(run, _)| run.entry.seconds).sum::<f64>();
+    let runs = open.iter().map(|(run, _)| run.entry.seconds).sum::<f64>()
+        + searches.iter().map(Search::seconds).sum::<f64>();
     let desk = Desk {
         shop,
         observer,
@@ -69,13 +80,20 @@ pub fn execute(
         let done = answer(run, key, shop).and_then(|record| store.save_run(&record));
         (run.name(), run.entry.seconds, done)
     })?;
+    // Each search fills all threads by itself.
+    desk.work(1, &searches, |search| {
+        let done = search
+            .run(shop)
+            .and_then(|record| store.save_search(&record));
+        (search.name(), search.seconds(), done)
+    })?;
     let failed = desk
         .failed
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
     Ok(Outcome {
-        finished: open.len() - failed.len().min(open.len()),
-        kept: plan.runs.len() - open.len(),
+        finished: (open.len() + searches.len()).saturating_sub(failed.len()),
+        kept,
         failed,
     })
 }
@@ -114,6 +132,7 @@ fn answer(run: &Run, key: &RunKey, shop: &Workshop<'_>) -> Result<RunRecord, Stu
         guarded,
         curve: trained.curve,
         model: shared.map(|shared| shared.key),
+        machine: crate::machine::describe(),
     })
 }
 
@@ -252,6 +271,12 @@ trait Named {
 impl Named for Wanted {
     fn name(&self) -> String {
         self.name.clone()
+    }
+}
+
+impl Named for Search {
+    fn name(&self) -> String {
+        Search::name(self)
     }
 }
 

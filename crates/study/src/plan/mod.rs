@@ -5,10 +5,13 @@ mod execute;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fabproj::near::near_names;
+
 use crate::method::{Entry, Group, Method, catalogue, find};
 use crate::problem::Objective;
 use crate::protocol::Protocol;
 use crate::store::{RunKey, VERSION};
+use crate::weights::Search;
 use crate::{Effort, ProjectorRecipe, SETS, StudyError, StudySet};
 
 pub use self::execute::{Outcome, execute};
@@ -58,7 +61,7 @@ pub struct Selection {
     pub sets: Vec<String>,
     /// Objectives by name.
     pub objectives: Vec<String>,
-    /// Tables by name; the main ones if empty.
+    /// Tables by name (`main`, `fair`, `ablations`, `weights`); the main ones if empty.
     pub tables: Vec<String>,
     /// Methods by name, instead of tables.
     pub methods: Vec<String>,
@@ -113,7 +116,12 @@ impl Run {
 pub struct Plan {
     /// The runs, set by set.
     pub runs: Vec<Run>,
+    /// The searches of loss weights, after the runs.
+    pub searches: Vec<Search>,
 }
+
+/// The table of the grid search of loss weights, which has no methods of its own.
+const WEIGHTS: &str = "weights";
 
 impl Plan {
     /// What a selection means. Methods that the paper has in the plane only are left out elsewhere,
@@ -121,7 +129,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`StudyError::Unknown`] for a name that is not known, with the names most like it.
-    pub fn new(selection: &Selection) -> Result<Self, StudyError> {
+    pub fn new(selection: &Selection, effort: &Effort) -> Result<Self, StudyError> {
         let sets = match selection.sets.is_empty() {
             true => SETS.map(str::to_owned).to_vec(),
             false => selection.sets.clone(),
@@ -136,9 +144,15 @@ impl Plan {
             true => vec![0],
             false => selection.seeds.clone(),
         };
-        let mut runs = Vec::new();
+        let (mut runs, mut searches) = (Vec::new(), Vec::new());
+        let search_weights = selection.tables.iter().any(|table| table == WEIGHTS);
         for set in sets? {
             for &seed in &seeds {
+                if search_weights && set.dim() == 2 {
+                    searches.extend(catalogue().iter().filter_map(|entry| {
+                        Search::new(&set, &entry.name, entry.make(effort).projector(), seed)
+                    }));
+                }
                 for &entry in &entries {
                     if entry.planar && set.dim() > 2 && selection.methods.is_empty() {
                         continue;
@@ -152,7 +166,9 @@ impl Plan {
                 }
             }
         }
-        Ok(Self { runs })
+        // Both ways to train the solver network use the same projector.
+        searches.retain(|search: &Search| search.key().method != "fab-post-hoc");
+        Ok(Self { runs, searches })
     }
 }
 
@@ -166,15 +182,19 @@ fn entries(selection: &Selection) -> Result<Vec<&'static Entry>, StudyError> {
         return selection.methods.iter().map(|name| find(name)).collect();
     }
     let mut groups = BTreeSet::new();
-    for name in &selection.tables {
+    let tables = selection.tables.iter();
+    for name in tables.filter(|name| *name != WEIGHTS) {
         let found = Group::ALL.into_iter().find(|group| group.name() == name);
         groups.insert(found.ok_or_else(|| StudyError::Unknown {
             what: "table",
             name: name.clone(),
-            near: fabproj::near::near_names(name, Group::ALL.map(Group::name)),
+            near: near_names(
+                name,
+                Group::ALL.map(Group::name).into_iter().chain([WEIGHTS]),
+            ),
         })?);
     }
-    if groups.is_empty() {
+    if selection.tables.is_empty() {
         groups.insert(Group::Main);
     }
     let all = catalogue().iter();

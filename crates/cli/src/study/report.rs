@@ -1,0 +1,46 @@
+//! `fabproj study report`: the tables and figures of a store.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use fabproj_study::report;
+use fabproj_study::store::Store;
+
+use crate::failure::wrong_usage;
+use crate::options::Common;
+use crate::show;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "The page is one file that needs no network. If a store holds results of several efforts or \
+                  numbers of problems, the largest group that belongs together is reported.\n\n\
+                  Example:\n  fabproj study report -o report"
+)]
+pub struct Arguments {
+    /// The folder of results
+    #[arg(long, value_name = "FOLDER", default_value = "study")]
+    store: PathBuf,
+
+    /// The folder to write to; it is made if it is not there
+    #[arg(short, long, value_name = "FOLDER", default_value = "study-report")]
+    output: PathBuf,
+}
+
+pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
+    if !arguments.store.is_dir() {
+        return Err(wrong_usage(format!(
+            "there is no store {}: `fabproj study run` makes one, --store names another",
+            arguments.store.display()
+        )));
+    }
+    let files = report::write(&Store::open(&arguments.store)?, &arguments.output)?;
+    if common.json {
+        show::print_json(&files)?;
+    } else {
+        for file in files {
+            show::print(file.display())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
