@@ -46,7 +46,7 @@ fn unknown_names_bring_near_ones() {
     let folder = folder();
     let study = |option: &str, name: &str| run(folder.path(), &["study", "run", option, name]);
     study("--methods", "fabproy").failed(2, &["fabproy", "fabproj"]);
-    study("--sets", "torus").failed(2, &["torus", "star-shaped"]);
+    study("--sets", "two-mons").failed(2, &["two-mons", "two-moons"]);
     study("--tables", "ablation").failed(2, &["ablations"]);
     study("--objectives", "linea").failed(2, &["linear"]);
     study("--problems", "0").failed(2, &["at least 1"]);

@@ -179,14 +179,15 @@ fn page(results: &Results, store: &Store) -> Result<Page, StudyError> {
         .cloned()
         .collect();
     let mut sections = Vec::new();
+    let mut section = Section::new("Overview", "");
     let overview = view::overview(&main);
     if !overview.rows.is_empty() {
-        let mut section = Section::new("Overview", view::OVERVIEW_NOTE);
+        section.note = view::OVERVIEW_NOTE.to_owned();
         section.tables.push(overview);
-        section.add(figures::sets(&names)?);
-        section.add(figures::latency(&main));
-        sections.push(section);
     }
+    section.add(figures::sets(&names)?);
+    section.add(figures::latency(&main));
+    sections.push(section);
     for group in Group::ALL {
         let (title, note) = view::heading(group);
         let mut section = Section::new(title, note);
