@@ -9,7 +9,7 @@ use super::svg::{Panel, colour, sheet};
 use crate::method::catalogue;
 use crate::problem::Objective;
 use crate::store::{Found, RunRecord, Store};
-use crate::table::{Row, Table};
+use crate::table::{Cell, Row, Table};
 use crate::{StudyError, StudySet};
 
 /// Dots of a panel of decodes or encodings.
@@ -217,57 +217,79 @@ fn hue(row: &Row) -> &'static str {
     colour::SERIES[family]
 }
 
-/// Feasibility against latency, a panel for each set, means over the objectives.
+/// Feasibility against latency, a panel for each set, means over the objectives. Methods are numbered:
+/// their names would cover each other.
 pub(super) fn latency(tables: &[Table]) -> Option<Figure> {
     const SIZE: (f64, f64) = (380.0, 230.0);
     const LEFT: f64 = 34.0;
+    let mut names: Vec<&str> = Vec::new();
+    for row in tables.iter().flat_map(|table| &table.rows) {
+        if !names.contains(&row.label.as_str()) {
+            names.push(&row.label);
+        }
+    }
     let mut panels = Vec::new();
     for table in tables {
         let at = place(panels.len(), SIZE, 3, LEFT);
-        let mut panel = Panel::new(at, SIZE, -0.2..4.2, -4.0..104.0);
+        let mut panel = Panel::new(at, SIZE, -0.2..4.2, -4.0..106.0);
         panel.title(&table.set);
-        let times = ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"];
-        let ticks = times.iter().zip(0_u8..);
-        let ticks: Vec<_> = ticks
-            .map(|(text, power)| (f64::from(power), (*text).to_owned()))
-            .collect();
-        panel.ticks_below(&ticks);
+        let times = ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]
+            .iter()
+            .zip(0_u8..);
+        let ticks = times.map(|(text, power)| (f64::from(power), (*text).to_owned()));
+        panel.ticks_below(&ticks.collect::<Vec<_>>());
         let shares = [0.0, 25.0, 50.0, 75.0, 100.0];
         panel.ticks_left(&shares.map(|share| (share, format!("{share} %"))));
         let mut taken: Vec<(f64, f64)> = Vec::new();
         for row in &table.rows {
-            let cells: Vec<_> = row.cells.iter().flatten().collect();
-            if cells.is_empty() {
+            let Some(point) = speed_and_share(row) else {
                 continue;
-            }
-            let mean = |measure: &dyn Fn(&crate::table::Cell) -> f64| {
-                cells.iter().map(|cell| measure(cell)).sum::<f64>() / cells.len() as f64
             };
-            let point = (
-                mean(&|cell| cell.p50_us.log10()),
-                100.0 * mean(&|cell| cell.feasible.mean),
-            );
-            panel.dots([point], hue(row), 6.0);
-            // Words that would cover each other move down.
-            let mut word = point;
-            while taken
-                .iter()
-                .any(|other| (other.0 - word.0).abs() < 0.9 && (other.1 - word.1).abs() < 4.4)
-            {
-                word.1 -= 4.4;
+            panel.dots([point], hue(row), 5.0);
+            let mut number = point;
+            let covers = |a: &(f64, f64), b: &(f64, f64)| {
+                (a.0 - b.0).abs() < 0.15 && (a.1 - b.1).abs() < 4.5
+            };
+            while taken.iter().any(|other| covers(other, &number)) {
+                number.1 -= 4.6;
             }
-            taken.push(word);
-            panel.word(word, &row.label, hue(row));
+            taken.push(number);
+            let index = names
+                .iter()
+                .position(|name| *name == row.label)
+                .unwrap_or(0);
+            panel.word(number, &(index + 1).to_string(), hue(row));
         }
         panels.push(panel);
     }
     let size = sheet_size(panels.len(), SIZE, 3, LEFT);
+    let numbered = names.iter().enumerate();
+    let numbered: Vec<String> = numbered
+        .map(|(index, name)| format!("{} {name}", index + 1))
+        .collect();
     (!panels.is_empty()).then(|| Figure {
-        caption: "Share of feasible answers against the median time of an answer (logarithmic), means over the \
-                  three objectives."
-            .to_owned(),
+        caption: format!(
+            "Share of feasible answers against the median time of an answer (logarithmic), means over the \
+             objectives. {}.",
+            numbered.join(" · ")
+        ),
         svg: sheet(size, panels),
     })
+}
+
+/// The logarithm of the median time in microseconds, and the feasible per cent.
+fn speed_and_share(row: &Row) -> Option<(f64, f64)> {
+    let cells: Vec<&Cell> = row.cells.iter().flatten().collect();
+    let mean = |measure: &dyn Fn(&Cell) -> f64| {
+        cells.iter().map(|cell| measure(cell)).sum::<f64>() / cells.len() as f64
+    };
+    let point = || {
+        (
+            mean(&|cell| cell.p50_us.max(1e-3).log10()),
+            100.0 * mean(&|cell| cell.feasible.mean),
+        )
+    };
+    (!cells.is_empty()).then(point)
 }
 
 /// Training losses of a method's solver networks, a panel for each set.
