@@ -134,6 +134,18 @@ fn text(opened: &Opened, size: u64) -> String {
     if model.parameter_dim > 0 {
         rows.push(row("x", record.parameter_names.join(", ")));
     }
+    let constraints = constraints(opened);
+    if !constraints.is_empty() {
+        rows.push(row("constraints", constraints.join("\n")));
+    }
+    if let Some(lift) = &model.lift {
+        let (all, left) = (lift.dim(), lift.reduced_dim());
+        let equations = format!(
+            "{} hold exactly: {left} of {all} coordinates are left",
+            all - left
+        );
+        rows.push(row("equalities", equations));
+    }
     rows.extend([
         row("latent sets", charts.collect::<Vec<_>>().join("\n")),
         row("parameters", count(total)),
@@ -170,6 +182,13 @@ fn text(opened: &Opened, size: u64) -> String {
         show::pairs(&rows),
         certified(&record.certificate)
     )
+}
+
+/// The names of the set's constraints, where it can be built and has such.
+fn constraints(opened: &Opened) -> Vec<String> {
+    opened
+        .own_set()
+        .map_or_else(|_| Vec::new(), |set| set.constraints())
 }
 
 fn certified(certificate: &Option<Value>) -> String {
@@ -229,6 +248,8 @@ fn json(opened: &Opened, size: u64) -> Result<Value> {
         "set_name": opened.set_name(),
         "dimension": model.dim,
         "parameter_dimension": model.parameter_dim,
+        "equalities": model.lift.as_ref().map_or(0, |lift| lift.dim() - lift.reduced_dim()),
+        "constraints": constraints(opened),
         "charts": charts.collect::<Result<Vec<_>>>()?,
         "networks": networks.collect::<Vec<_>>(),
         "anchors": model.anchors.len(),

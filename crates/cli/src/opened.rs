@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use fabproj::core::Projector;
+use fabproj::core::{Lift, Projector};
 use fabproj::file::ModelFile;
-use fabproj::set::{ConstraintSet, Description, SetError, built_in, from_description, from_file};
+use fabproj::set::{
+    ConstraintSet, Description, Reduced, SetError, built_in, from_description, from_file,
+};
 
 use crate::failure::wrong_usage;
 
@@ -78,7 +80,7 @@ impl Opened {
         let model = (self.projector.dim(), self.projector.parameter_dim());
         let found = (set.dim(), set.parameter_dim());
         if model == found {
-            return Ok(());
+            return self.check_equations(set);
         }
         bail!(
             "{} is a model for another set: it was trained for {} with {} y and {} x, but {} has {} y \
@@ -92,7 +94,29 @@ impl Opened {
             found.1,
         )
     }
+
+    /// Coordinates that equations leave mean something with these equations only.
+    fn check_equations(&self, set: &dyn ConstraintSet) -> Result<()> {
+        let numbers = |lift: Option<&Lift>| -> Vec<f64> {
+            let parts = lift.map(|lift| [&lift.origin, &lift.basis, &lift.by_parameter]);
+            parts.into_iter().flatten().flatten().copied().collect()
+        };
+        let own = numbers(self.file.model.lift.as_ref());
+        let other = numbers(set.reduced().map(Reduced::lift));
+        let close = |(a, b): (&f64, &f64)| (a - b).abs() <= SAME_EQUATIONS * (1.0 + a.abs());
+        if own.len() == other.len() && own.iter().zip(&other).all(close) {
+            return Ok(());
+        }
+        bail!(
+            "{} is a model for another set: its points obey other equations than those of {}",
+            self.path.display(),
+            set_name(&set.description()),
+        )
+    }
 }
+
+/// How far two descriptions of the same equations may be apart.
+const SAME_EQUATIONS: f64 = 1e-9;
 
 /// A set by what was typed: a built-in name, or a file that describes one.
 pub fn find_set(wanted: &str) -> Result<Arc<dyn ConstraintSet>> {

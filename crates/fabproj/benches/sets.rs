@@ -1,9 +1,11 @@
-//! What a question to a built-in set costs: `cargo bench -p fabproj --bench sets`.
+//! What a question to a set costs: `cargo bench -p fabproj --bench sets`. Built-in sets, set files, and one
+//! expression beside the crate exmex.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use fabproj::set::{self, ConstraintSet};
+use exmex::Express;
+use fabproj::set::{self, ConstraintSet, FileSet};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -30,7 +32,59 @@ fn draw(bounds: &[(f64, f64)], random: &mut ChaCha8Rng) -> Vec<f64> {
         .collect()
 }
 
-fn main() -> set::Result<()> {
+/// Ten operations.
+const EXPRESSION: &str = "(a - 1.2)^2 + 2*(b + 0.5)^2 - a*b + sqrt(a^2 + 3)";
+
+/// Set files that are timed beside the built-in sets.
+const FILES: [(&str, &str); 3] = [
+    (
+        "swiss-cheese",
+        include_str!("../../../examples/sets/swiss-cheese.toml"),
+    ),
+    ("spiral", include_str!("../../../examples/sets/spiral.toml")),
+    (
+        "corridor-20d",
+        include_str!("../../../examples/sets/corridor-20d.toml"),
+    ),
+];
+
+/// Membership by one expression: ours as a set file, and exmex with the comparison written in Rust.
+fn expressions() -> Result<(), Box<dyn std::error::Error>> {
+    let text = format!(
+        "y = [\"a\", \"b\"]\nbounds = {{ a = [-2, 2], b = [-2, 2] }}\n[[constraint]]\nexpr = \"{EXPRESSION} <= 3\"\n"
+    );
+    let ours = FileSet::parse(&text)?;
+    let theirs = exmex::parse::<f64>(EXPRESSION)?;
+    let mut random = ChaCha8Rng::seed_from_u64(0);
+    let rows: Vec<_> = (0..POINTS)
+        .map(|_| draw(&ours.bounds(), &mut random))
+        .collect();
+    for row in &rows {
+        assert_eq!(ours.contains(row, &[]), theirs.eval(row)? <= 3.0);
+    }
+    let mut gradient = [0.0; 2];
+    let contains = nanoseconds(|i| {
+        black_box(ours.contains(black_box(&rows[i]), &[]));
+    });
+    let violation = nanoseconds(|i| {
+        black_box(ours.violation(black_box(&rows[i]), &[], &mut gradient));
+    });
+    let exmex = nanoseconds(|i| {
+        black_box(
+            theirs
+                .eval(black_box(&rows[i]))
+                .is_ok_and(|value| value <= 3.0),
+        );
+    });
+    println!(
+        "\n{EXPRESSION} <= 3, {} operations: set file {contains:.1} ns ({violation:.1} ns with gradient), exmex \
+         {exmex:.1} ns",
+        ours.operations()
+    );
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     set::built_in("two-moons")?;
     println!(
@@ -41,9 +95,13 @@ fn main() -> set::Result<()> {
         "{:20} {:>9} {:>10} {:>9}  (ns)",
         "set", "contains", "violation", "nearest"
     );
-    for entry in set::catalogue() {
+    let built_in = set::catalogue().iter().map(|entry| {
         let name = entry.name.replace('N', "10");
-        let set = set::built_in(&name)?;
+        Ok((name.clone(), set::built_in(&name)?))
+    });
+    let files = FILES.map(|(name, text)| Ok((name.to_owned(), set::from_toml(text)?)));
+    for named in built_in.chain(files) {
+        let (name, set) = named.map_err(|error: set::SetError| error)?;
         let mut random = ChaCha8Rng::seed_from_u64(0);
         let (bounds, parameter_bounds) = (set.bounds(), set.parameter_bounds());
         let rows: Vec<_> = (0..POINTS)
@@ -66,5 +124,5 @@ fn main() -> set::Result<()> {
         });
         println!("{name:20} {contains:9.1} {violation:10.1} {nearest:9.1}");
     }
-    Ok(())
+    expressions()
 }

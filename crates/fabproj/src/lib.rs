@@ -38,7 +38,7 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | say what is feasible | [`set`]: [`built_in`](set::built_in), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`ConstraintSet`](set::ConstraintSet) |
+//! | say what is feasible | [`set`]: [`built_in`](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`ConstraintSet`](set::ConstraintSet) |
 //! | train | [`train::shape`](fn@train::shape) with a [`ShapeConfig`](train::ShapeConfig); the paper's method is [`train::paper`] |
 //! | watch, stop and resume a training | [`train::Session`] |
 //! | know how good it is | [`certify`](mod@certify) |

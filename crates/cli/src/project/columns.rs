@@ -112,13 +112,13 @@ impl Columns {
     pub fn replaced(
         &self,
         record: &ByteRecord,
-        point: Option<&[f32]>,
+        point: Option<&[f64]>,
         status: Option<&str>,
     ) -> ByteRecord {
         let mut fields: Vec<Vec<u8>> = record.iter().map(<[u8]>::to_vec).collect();
         for (place, value) in self.y.iter().zip(point.unwrap_or_default()) {
             // All digits of the f64: reading them back gives the very value that was checked.
-            fields[*place] = f64::from(*value).to_string().into_bytes();
+            fields[*place] = value.to_string().into_bytes();
         }
         fields.extend(status.map(|status| status.as_bytes().to_vec()));
         fields.iter().collect()

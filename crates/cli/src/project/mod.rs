@@ -1,6 +1,7 @@
 //! `fabproj project`: points from a file or standard input, made feasible.
 
 mod columns;
+mod report;
 mod runner;
 mod sink;
 
@@ -10,16 +11,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use csv::ByteRecord;
-use fabproj::core::{Status, Tally};
-use serde_json::json;
+use fabproj::core::Status;
 
 use self::columns::Columns;
+use self::report::Report;
 use self::runner::{Row, Runner};
 use self::sink::Sink;
 use crate::failure::wrong_usage;
 use crate::opened::Opened;
 use crate::options::Common;
-use crate::show;
 
 /// Rows that are read, projected and written together.
 const ROWS: usize = 4096;
@@ -106,13 +106,13 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         Some("") => Some(opened.set(None, false)?),
         Some(name) => Some(opened.set(Some(name), arguments.other_set)?),
     };
-    let mut runner = Runner::new(&opened.projector, set.as_deref())?;
+    let mut runner = Runner::new(&opened, set.as_deref())?;
     let mut points = Points::open(points, arguments, &opened)?;
     let mut sink = Sink::create(&arguments.output, arguments.delimiter)?;
     if let Some(header) = points.output_header(arguments)? {
         sink.write(&header)?;
     }
-    let mut tally = Tally::default();
+    let mut report = Report::default();
     loop {
         let chunk = points.next_chunk()?;
         if chunk.is_empty() {
@@ -120,45 +120,14 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         }
         let statuses = runner.run(&chunk.rows)?;
         for (row, (record, status)) in chunk.records.iter().zip(&statuses).enumerate() {
-            tally.record(*status);
+            report.add(*status, &chunk.rows[row], set.as_deref());
             let point = (*status != Status::Kept).then(|| runner.point(row));
             let word = (!arguments.no_status).then(|| status.name());
             sink.write(&points.columns.replaced(record, point, word))?;
         }
     }
     sink.finish()?;
-    report(&tally, common)
-}
-
-/// Says on standard error what was done.
-fn report(tally: &Tally, common: &Common) -> Result<()> {
-    if common.quiet {
-        return Ok(());
-    }
-    if common.json {
-        let statuses = tally
-            .iter()
-            .map(|(status, found)| (status.name().to_owned(), found.into()));
-        let statuses: serde_json::Map<_, _> = statuses.collect();
-        eprintln!(
-            "{}",
-            json!({ "points": tally.total(), "statuses": statuses })
-        );
-        return Ok(());
-    }
-    let statuses = tally.iter();
-    let statuses: Vec<_> = statuses
-        .map(|(status, found)| format!("{} {status}", show::count(found)))
-        .collect();
-    let total = show::count(tally.total());
-    eprintln!(
-        "{total} points: {}",
-        if statuses.is_empty() {
-            "nothing to do".to_owned()
-        } else {
-            statuses.join(", ")
-        }
-    );
+    report.print(common);
     Ok(())
 }
 

@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 
 use anyhow::Result;
-use fabproj::core::{Guard, GuardWorkspace, Membership, Projector, Status, Workspace};
+use fabproj::core::{Guard, GuardWorkspace, Lift, Membership, Projector, Status, Workspace};
 use fabproj::set::{ConstraintSet, InSet};
+
+use crate::opened::Opened;
 
 /// One point with its parameters, as the file gives them.
 pub struct Row {
@@ -37,12 +39,18 @@ enum Kind<'a> {
 /// Projects rows one chunk after another.
 pub struct Runner<'a> {
     kind: Kind<'a>,
+    /// The way between the rows and what the projector sees, where the rows obey equations.
+    lift: Option<&'a Lift>,
+    /// Coordinates of the projector.
     dim: usize,
     out: Vec<f32>,
+    /// The results, in the coordinates of the rows.
+    points: Vec<f64>,
 }
 
 impl<'a> Runner<'a> {
-    pub fn new(projector: &'a Projector, set: Option<&'a dyn ConstraintSet>) -> Result<Self> {
+    pub fn new(opened: &'a Opened, set: Option<&'a dyn ConstraintSet>) -> Result<Self> {
+        let projector = &opened.projector;
         let kind = match set {
             None => Kind::Raw(projector, Box::new(projector.workspace())),
             Some(set) => {
@@ -59,8 +67,10 @@ impl<'a> Runner<'a> {
         };
         Ok(Self {
             kind,
+            lift: opened.file.model.lift.as_ref(),
             dim: projector.dim(),
             out: Vec::new(),
+            points: Vec::new(),
         })
     }
 
@@ -68,35 +78,68 @@ impl<'a> Runner<'a> {
     pub fn run(&mut self, rows: &[Row]) -> Result<Vec<Status>> {
         self.out.clear();
         self.out.resize(rows.len() * self.dim, 0.0);
-        let narrow = |values: fn(&Row) -> &Vec<f64>| -> Vec<f32> {
-            rows.iter()
-                .flat_map(|row| values(row).iter().map(|value| *value as f32))
-                .collect()
-        };
-        let (y, x) = (narrow(|row| &row.y), narrow(|row| &row.x));
+        let y = self.lowered(rows)?;
+        let x: Vec<f32> = rows
+            .iter()
+            .flat_map(|row| row.x.iter().map(|value| *value as f32))
+            .collect();
+        let mut statuses = vec![Status::Inside; rows.len()];
         match &mut self.kind {
             Kind::Raw(projector, workspace) => {
-                let mut statuses = vec![Status::Inside; rows.len()];
                 projector.project_batch(&y, &x, &mut self.out, &mut statuses, workspace)?;
-                Ok(statuses)
             }
             Kind::Guarded(guard, workspace) => {
                 let parameter_dim = guard.projector().parameter_dim();
                 let outs = self.out.chunks_exact_mut(self.dim);
-                let mut statuses = Vec::with_capacity(rows.len());
                 for (index, (row, out)) in rows.iter().zip(outs).enumerate() {
                     let y = &y[index * self.dim..][..self.dim];
                     let x = &x[index * parameter_dim..][..parameter_dim];
-                    statuses.push(guarded(guard, row, y, x, out, workspace)?);
+                    statuses[index] = guarded(guard, row, y, x, out, workspace)?;
                 }
-                Ok(statuses)
             }
         }
+        self.raise(rows)?;
+        Ok(statuses)
+    }
+
+    /// The rows as the projector sees them.
+    fn lowered(&self, rows: &[Row]) -> Result<Vec<f32>> {
+        let mut lowered = Vec::with_capacity(rows.len() * self.dim);
+        let mut z = vec![0.0; self.dim];
+        for row in rows {
+            let y = match self.lift {
+                Some(lift) => {
+                    lift.lower(&row.y, &row.x, &mut z)?;
+                    &z
+                }
+                None => &row.y,
+            };
+            lowered.extend(y.iter().map(|value| *value as f32));
+        }
+        Ok(lowered)
+    }
+
+    /// Brings the outputs into the coordinates of the rows.
+    fn raise(&mut self, rows: &[Row]) -> Result<()> {
+        self.points.clear();
+        let wide = self.out.iter().copied().map(f64::from);
+        let Some(lift) = self.lift else {
+            self.points.extend(wide);
+            return Ok(());
+        };
+        let wide: Vec<f64> = wide.collect();
+        let mut y = vec![0.0; lift.dim()];
+        for (row, z) in rows.iter().zip(wide.chunks_exact(self.dim)) {
+            lift.raise(z, &row.x, &mut y)?;
+            self.points.extend(&y);
+        }
+        Ok(())
     }
 
     /// The projection of a row of the last chunk.
-    pub fn point(&self, row: usize) -> &[f32] {
-        &self.out[row * self.dim..][..self.dim]
+    pub fn point(&self, row: usize) -> &[f64] {
+        let dim = self.lift.map_or(self.dim, Lift::dim);
+        &self.points[row * dim..][..dim]
     }
 }
 
@@ -110,11 +153,16 @@ fn guarded(
 ) -> Result<Status> {
     let membership = guard.membership();
     membership.x.replace(row.x.clone());
-    if membership.set.contains(&row.y, &row.x) {
+    let feasible = match membership.set.reduced() {
+        Some(reduced) => reduced.contains_full(&row.y, &row.x),
+        None => membership.set.contains(&row.y, &row.x),
+    };
+    if feasible {
         return Ok(Status::Kept);
     }
     let status = guard.project(y, x, out, workspace)?;
-    // Rounding to single precision alone made the point feasible: it has moved, if by little.
+    // Rounding to single precision or the equations alone made the point feasible: it has moved, if by
+    // little.
     Ok(if status == Status::Kept {
         Status::Projected
     } else {

@@ -74,6 +74,24 @@ impl Region {
         uniform(&self.y, rows, rng)
     }
 
+    /// Inputs of interest for the rows of x.
+    pub fn inputs(
+        &self,
+        set: &dyn ConstraintSet,
+        x: &[f32],
+        rng: &mut ChaCha8Rng,
+        rows: usize,
+    ) -> Vec<f32> {
+        let mut values = Vec::with_capacity(rows * self.y.len());
+        let mut y = vec![0.0; self.y.len()];
+        for row in 0..rows {
+            let x = widened(&x[row * self.x.len()..][..self.x.len()]);
+            set.draw_input(&x, &mut || rng.random::<f64>(), &mut y);
+            values.extend(y.iter().map(|value| *value as f32));
+        }
+        values
+    }
+
     pub fn parameters(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
         uniform(&self.x, rows, rng)
     }

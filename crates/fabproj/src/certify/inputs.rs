@@ -92,9 +92,10 @@ pub fn measure<M: Membership + Sync>(
     let region = Region::of(set);
     let parts = tasks(plan.samples, |task, rows| {
         let mut rng = stream(plan.seed, Purpose::Inputs, task);
+        let x = region.parameters(rows, &mut rng);
         let batch = Batch {
-            y: region.points(rows, &mut rng),
-            x: region.parameters(rows, &mut rng),
+            y: region.inputs(set, &x, &mut rng, rows),
+            x,
             rows,
         };
         let mut rng = stream(plan.seed, Purpose::EmptyAtInputs, task);
@@ -227,10 +228,8 @@ pub fn moves(
                 Purpose::FurtherInputs,
                 round * TASKS_PER_ROUND + task,
             );
-            let (y, x) = (
-                region.points(rows, &mut rng),
-                region.parameters(rows, &mut rng),
-            );
+            let x = region.parameters(rows, &mut rng);
+            let y = region.inputs(set, &x, &mut rng, rows);
             let batch = feasible_rows(set, &y, &x, rows);
             let raw = widened(&batch.project(projector)?);
             let y = widened(&batch.y);

@@ -5,6 +5,8 @@ use crate::set::Interval;
 
 /// Rounds of the search; every one of them gives a bound that is valid.
 const ROUNDS: usize = 8;
+/// Steps nearer to each other than this are one.
+const SAME_STEP: f64 = 1e-12;
 
 /// An upper bound of direction · y over all y and x within `bounds` (those of y, then those of x) that
 /// obey the equations; the least one where there is one equation.
@@ -40,6 +42,8 @@ fn best_step(weights: &[f64], normal: &[f64], constant: f64, bounds: &[Interval]
     let mut steps: Vec<f64> = pairs.map(|(weight, normal)| weight / normal).collect();
     steps.retain(|step| step.is_finite());
     steps.sort_by(f64::total_cmp);
+    // Between steps that are the same the values say nothing about the way down.
+    steps.dedup_by(|next, step| (*next - *step).abs() <= SAME_STEP * (1.0 + step.abs()));
     let (mut low, mut high) = (0, steps.len());
     while high - low > 1 {
         let middle = (low + high) / 2;

@@ -13,6 +13,8 @@ use crate::set::{ConstraintSet, Description, Interval};
 
 /// Space around the region that the bounds of y leave, as a part of its width.
 const SPACE: f64 = 0.05;
+/// The least such space, as a part of the narrowest bounds.
+const THINNEST: f64 = 1e-3;
 /// How far outside of its bounds a coordinate of y may be, as a part of their width: no more than
 /// rounding puts it there.
 const ROUNDING: f64 = 1e-9;
@@ -78,6 +80,20 @@ impl Reduced {
         &self.set
     }
 
+    /// Whether y, in its own coordinates, is in the set: within its bounds, and all constraints hold, the
+    /// equalities to 1e-6.
+    pub fn contains_full(&self, y: &[f64], x: &[f64]) -> bool {
+        self.within(y) && self.set.contains(y, x)
+    }
+
+    /// Whether y is within its bounds.
+    fn within(&self, y: &[f64]) -> bool {
+        y.iter().zip(&self.y_bounds).all(|(y, (low, high))| {
+            let space = ROUNDING * (high - low);
+            (low - space..=high + space).contains(y)
+        })
+    }
+
     /// Calls `decide` with the point y of z; `None` for what is not finite.
     fn at<T>(&self, z: &[f64], x: &[f64], decide: impl FnOnce(&[f64]) -> T) -> Option<T> {
         if !(is_finite(z) && is_finite(x)) {
@@ -103,13 +119,14 @@ fn bounds(set: &FileSet, elimination: &Elimination) -> Vec<Interval> {
         let origin: f64 = terms.map(|(weight, origin)| weight * origin).sum();
         upper(&direction, &elimination.equations, &all) - origin
     };
+    // An interval must have a width, even where the bounds of y leave one point only.
+    let widths = all.iter().map(|(low, high)| high - low);
+    let least = THINNEST * widths.fold(f64::INFINITY, f64::min);
     let columns = 0..lift.reduced_dim();
     columns
         .map(|column| {
             let (low, high) = (-extent(column, -1.0), extent(column, 1.0));
-            let widths = set.bounds().into_iter().map(|(low, high)| high - low);
-            let least = SPACE * widths.fold(f64::INFINITY, f64::min);
-            let space = (SPACE * (high - low)).max(least * SPACE);
+            let space = (SPACE * (high - low)).max(least);
             (low - space, high + space)
         })
         .collect()
@@ -125,13 +142,7 @@ impl ConstraintSet for Reduced {
     }
 
     fn contains(&self, z: &[f64], x: &[f64]) -> bool {
-        let inside = self.at(z, x, |y| {
-            let within = y.iter().zip(&self.y_bounds).all(|(y, (low, high))| {
-                let space = ROUNDING * (high - low);
-                (low - space..=high + space).contains(y)
-            });
-            within && self.rest.contains(y, x)
-        });
+        let inside = self.at(z, x, |y| self.within(y) && self.rest.contains(y, x));
         inside.unwrap_or(false)
     }
 

@@ -330,10 +330,11 @@ impl<'a> PaperTraining<'a> {
 
     fn finish(
         &self,
-        model: Model,
+        mut model: Model,
         mut summary: PaperSummary,
     ) -> Result<PaperTrained, PaperTrainError> {
         if let Some(set) = self.set {
+            model.lift = set.reduced().map(|reduced| reduced.lift().clone());
             summary.score = Some(ball_score(
                 &model,
                 set,

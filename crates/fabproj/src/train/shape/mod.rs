@@ -118,6 +118,7 @@ pub fn shape(
     });
     let count = config.anchors * if pool.parameter_dim() > 0 { 4 } else { 1 };
     model.anchors = anchors::find(&model, &pool, count, &mut stream(seed, 2));
+    model.lift = set.reduced().map(|reduced| reduced.lift().clone());
     let summary = ShapeSummary {
         pieces: pieces.count(),
         feasible_fraction: pool.feasible_fraction,
