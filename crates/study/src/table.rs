@@ -185,3 +185,31 @@ fn rows(
         .filter(|row| row.cells.iter().any(Option::is_some))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_those_of_student() {
+        assert_eq!(Estimate::of([]), None);
+        let one = Estimate::of([0.5]).unwrap();
+        assert_eq!((one.mean, one.half_width), (0.5, None));
+        // Mean 3, deviation √2.5, five values: 2.776 · √2.5 / √5.
+        let five = Estimate::of([1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!((five.half_width.unwrap() - 1.963).abs() < 1e-3);
+        assert_eq!(five.mean, 3.0);
+    }
+
+    #[test]
+    fn a_cell_without_feasible_answers_has_no_true_gap() {
+        let none = Answers {
+            count: 10,
+            ..Answers::default()
+        };
+        let cell = Cell::of(&[&none]).unwrap();
+        assert_eq!((cell.feasible.mean, cell.true_gap), (0.0, None));
+        assert!(cell.violation.is_some());
+        assert!(Cell::of(&[]).is_none());
+    }
+}

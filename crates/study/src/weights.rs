@@ -231,3 +231,63 @@ pub fn tuned_weights(store: &Store) -> Result<Option<String>, StudyError> {
     }
     Ok(Some(text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(trials: &[(f64, f64)]) -> SearchRecord {
+        let trials = trials
+            .iter()
+            .enumerate()
+            .map(|(index, (score, coverage))| Trial {
+                weights: LossWeights {
+                    hinge: index as f32,
+                    ..LossWeights::default()
+                },
+                score: *score,
+                feasible: *score,
+                coverage: *coverage,
+                throughput: 100.0,
+            });
+        SearchRecord {
+            key: SearchKey {
+                version: VERSION,
+                set: "star-shaped".to_owned(),
+                method: "fab".to_owned(),
+                config: PaperConfig::released(),
+                seed: 1,
+            },
+            trials: trials.collect(),
+            seconds: 1.0,
+        }
+    }
+
+    fn chosen(trial: Option<&Trial>) -> f32 {
+        trial.unwrap().weights.hinge
+    }
+
+    #[test]
+    fn the_released_rule_takes_the_first_of_the_best_even_if_collapsed() {
+        let search = record(&[(0.99, 0.9), (1.0, 0.01), (1.0, 0.8)]);
+        assert_eq!(chosen(search.released()), 1.0);
+        assert_eq!(chosen(search.covering()), 0.0);
+    }
+
+    #[test]
+    fn without_a_feasible_trial_the_most_feasible_is_taken_and_ties_keep_the_first() {
+        let search = record(&[(0.4, 1.0), (0.9, 0.1), (0.9, 0.1)]);
+        assert_eq!(chosen(search.covering()), 1.0);
+        assert!(record(&[]).covering().is_none());
+    }
+
+    #[test]
+    fn a_search_needs_a_second_phase_of_the_papers_kind() {
+        let set = StudySet::open("star-shaped").unwrap();
+        let recipe = |config| Some(ProjectorRecipe::Paper(config));
+        assert!(Search::new(&set, "fab", recipe(PaperConfig::released()), 1).is_some());
+        let one_phase = PaperConfig::released().phase_one_only();
+        assert!(Search::new(&set, "fab", recipe(one_phase), 1).is_none());
+        assert!(Search::new(&set, "penalty", None, 1).is_none());
+    }
+}

@@ -1,6 +1,7 @@
 //! Working through a plan on several threads.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -41,19 +42,18 @@ pub fn execute(
         match store.run(&key)? {
             Found::This(_) => continue,
             Found::Nothing => {}
-            Found::SetAside(path) => {
-                let message = format!("a damaged result was set aside as {}", path.display());
-                observer.observe(&Event::Warning { message: &message });
-            }
+            Found::SetAside(path) => warn_of_damage(&path, observer),
         }
         open.push((run.clone(), key));
     }
     let mut searches = Vec::new();
     for search in &plan.searches {
         match store.search(search.key())? {
-            Found::This(_) => {}
-            Found::Nothing | Found::SetAside(_) => searches.push(search.clone()),
+            Found::This(_) => continue,
+            Found::Nothing => {}
+            Found::SetAside(path) => warn_of_damage(&path, observer),
         }
+        searches.push(search.clone());
     }
     let all = plan.runs.len() + plan.searches.len();
     let kept = all - open.len() - searches.len();
@@ -96,6 +96,14 @@ pub fn execute(
         kept,
         failed,
     })
+}
+
+fn warn_of_damage(aside: &Path, observer: &dyn Observer) {
+    let message = format!(
+        "a damaged result was set aside as {}; it is made again",
+        aside.display()
+    );
+    observer.observe(&Event::Warning { message: &message });
 }
 
 /// Trains, asks, writes down.
