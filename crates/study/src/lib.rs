@@ -1,7 +1,7 @@
 //! The paper's optimization study: problems, their exact optima, every method, the protocol, tables.
 //!
-//! A *run* trains one [method](method) for one set, one [objective](Objective) and one seed, and lets
-//! it answer the problems of the [protocol](protocol). Finished runs are kept in a [`Store`](store::Store),
+//! A *run* trains one [method] for one set, one [objective](Objective) and one seed, and lets
+//! it answer the problems of the [protocol]. Finished runs are kept in a [`Store`](store::Store),
 //! a folder of small files, and are never repeated.
 //!
 //! ```
