@@ -8,6 +8,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::canvas::{Area, Look, failed, units, write};
+use super::letters::Letters;
 use super::style;
 
 /// A panel's inside, with its coordinates.
@@ -44,7 +45,11 @@ impl Axes<'_> {
             self.ranges.clone()
         };
         let to_points = f64::from(units(1.0));
-        let title = Look::new(style::SUBTITLE, style::INK).heavy();
+        // A narrow panel has a smaller title rather than half of one.
+        let space = f64::from(width) / to_points - LEFT;
+        let needed = Letters::load()?.title_width(self.title, style::SUBTITLE);
+        let size = style::SUBTITLE * (space / needed).min(1.0);
+        let title = Look::new(size, style::INK).heavy();
         write(area, self.title, LEFT, TOP / 2.0 + 2.0, title)?;
         let mut chart = ChartBuilder::on(area)
             .margin_top(units(TOP))

@@ -1,13 +1,12 @@
 //! The sheet that figures are drawn on, and its picture in pixels.
 
-use std::sync::Arc;
-
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use resvg::{tiny_skia, usvg};
 
+use super::letters::Letters;
 use super::style;
 
 /// The library draws at whole units; a point of the figure has this many, so that small dots lie where
@@ -100,35 +99,11 @@ pub fn write(area: &Area<'_>, text: &str, x: f64, y: f64, look: Look) -> Result<
         .map_err(failed)
 }
 
-/// About how wide a text is, in points: the typeface's letters are half as wide as high.
-pub fn text_width(text: &str, size: f64) -> f64 {
-    let narrow = |letter: char| {
-        matches!(
-            letter,
-            'i' | 'l' | 'j' | 't' | 'f' | 'r' | ' ' | '.' | ',' | ':' | '\''
-        )
-    };
-    let letters = text.chars().map(|letter| match letter {
-        letter if narrow(letter) => 0.3,
-        'm' | 'w' | 'M' | 'W' | '—' => 0.85,
-        letter if letter.is_uppercase() => 0.66,
-        _ => 0.55,
-    });
-    size * letters.sum::<f64>()
-}
-
 /// The figure as PNG bytes, with the typeface that is built in: the same on every machine.
 pub fn rasterise(svg: &str, width: u32) -> Result<Vec<u8>> {
-    let mut fonts = usvg::fontdb::Database::new();
-    fonts.load_font_data(include_bytes!("../../assets/Roboto-Regular-subset.ttf").to_vec());
-    fonts.load_font_data(include_bytes!("../../assets/Roboto-Medium-subset.ttf").to_vec());
-    fonts.set_sans_serif_family("Roboto");
-    let options = usvg::Options {
-        font_family: "Roboto".to_owned(),
-        fontdb: Arc::new(fonts),
-        ..usvg::Options::default()
-    };
-    let tree = usvg::Tree::from_str(svg, &options).context("the figure could not be read back")?;
+    let svg = Letters::load()?.outlined(svg)?;
+    let options = usvg::Options::default();
+    let tree = usvg::Tree::from_str(&svg, &options).context("the figure could not be read back")?;
     let scale = width as f32 / tree.size().width();
     let height = (tree.size().height() * scale).ceil().max(1.0) as u32;
     let mut pixels = tiny_skia::Pixmap::new(width, height)

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use plotters::prelude::*;
 
-use super::canvas::{Area, Look, failed, text_width, units, write};
+use super::canvas::{Area, Look, failed, units, write};
+use super::letters::Letters;
 use super::style;
 
 /// A sign and what it stands for.
@@ -19,10 +20,11 @@ const SIGN: f64 = 22.0;
 
 /// Writes the entries from the left, over as many lines as they need.
 pub fn draw(area: &Area<'_>, entries: &[Entry], left: f64, top: f64, width: f64) -> Result<()> {
+    let letters = Letters::load()?;
     let (mut x, mut y) = (left, top);
     for entry in entries {
         let (Entry::Fill(_, text) | Entry::Dot(_, text) | Entry::Arrow(_, text)) = entry;
-        let needed = SIGN + text_width(text, style::LABEL);
+        let needed = SIGN + letters.width(text, style::LABEL);
         if x > left && x + needed > left + width {
             (x, y) = (left, y + 20.0);
         }
