@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use fabproj::certify::{Certificate, Plan, Slice, certify};
+use fabproj::certify::{Certificate, Plan, Slice, certify_guarded};
 
 use crate::failure::wrong_usage;
 use crate::opened::Opened;
@@ -13,7 +13,9 @@ use crate::show::{self, confidence, count, number, optional, percent};
 #[derive(clap::Args)]
 #[command(
     after_help = "Draws fresh inputs from the set's region of interest and fresh latent points, counts \
-                  what is feasible, and writes the certificate into the model file.\n\n\
+                  what is feasible, and writes the certificate into the model file. A model that was \
+                  trained from labelled points holds a learned test of its own; another SET then tells \
+                  the truth about it and its guard, and nothing is saved.\n\n\
                   Example:\n  fabproj certify moons.safetensors\n  \
                   fabproj certify moons.safetensors --samples 1000000 --seed 7 --json"
 )]
@@ -50,7 +52,13 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     check(&plan)?;
     let mut opened = Opened::load(&arguments.model)?;
     let set = opened.set(arguments.set.as_deref(), arguments.other_set)?;
-    let certificate = certify(set.as_ref(), &opened.projector, &plan)?;
+    // What was learned from labelled points guards, also where the truth decides.
+    let guarding = if opened.is_learned() {
+        opened.own_set()?
+    } else {
+        set.clone()
+    };
+    let certificate = certify_guarded(set.as_ref(), guarding.as_ref(), &opened.projector, &plan)?;
     if common.json {
         show::print_json(&certificate)?;
     } else {
@@ -121,6 +129,14 @@ pub fn text(certificate: &Certificate) -> String {
     rows.push(("coverage".to_owned(), coverage(certificate)));
     rows.extend(distances(certificate));
     rows.push(("guard".to_owned(), guard(certificate)));
+    if let Some(bound) = certificate.precision_lower_bound {
+        let promise = format!(
+            "statistical: a learned test decides what is feasible; at least {} of what it accepts is \
+             truly so",
+            percent(bound)
+        );
+        rows.push(("promise".to_owned(), promise));
+    }
     rows.extend(by_x(certificate));
     if certificate.charts.len() > 1 {
         rows.push(("by chart".to_owned(), by_chart(certificate)));

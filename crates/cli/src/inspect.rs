@@ -11,6 +11,7 @@ use crate::certify;
 use crate::opened::Opened;
 use crate::options::Common;
 use crate::show::{self, bytes, count};
+use crate::train::labels;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  fabproj inspect moons.safetensors\n  \
@@ -156,6 +157,10 @@ fn text(opened: &Opened, size: u64) -> String {
         ),
         row("written by", format!("fabproj {}", record.fabproj)),
     ]);
+    if let Some(learned) = &record.learned {
+        rows.push(row("labelled points", labels::points(learned)));
+        rows.push(row("guard", labels::promise(&learned.calibration)));
+    }
     if !record.training.is_null() {
         rows.push(row("training", flat(&record.training)));
     }

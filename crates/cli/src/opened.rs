@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use fabproj::core::{Lift, Projector};
+use fabproj::data::labelled::is_labelled_file;
 use fabproj::file::ModelFile;
 use fabproj::set::{
-    ConstraintSet, Description, Reduced, SetError, built_in, from_description, from_file,
+    ConstraintSet, Description, Learned, Reduced, SetError, built_in, from_description, from_file,
 };
 
 use crate::failure::wrong_usage;
@@ -36,6 +37,11 @@ impl Opened {
 
     /// The set that the model was trained for.
     pub fn own_set(&self) -> Result<Arc<dyn ConstraintSet>> {
+        if self.is_learned() {
+            let set =
+                Learned::of_file(&self.file).with_context(|| self.path.display().to_string())?;
+            return Ok(Arc::new(set));
+        }
         let description = &self.file.record.set.description;
         let set = from_description(description).with_context(|| {
             format!(
@@ -48,14 +54,15 @@ impl Opened {
     }
 
     /// The set that was named, or the model's own. Another set than the model's own is an error unless
-    /// `allow_other`: its figures would say nothing about the model.
+    /// `allow_other`, since its figures would say nothing about the model; but whoever has learned a set
+    /// from labelled points may ask the truth.
     pub fn set(&self, wanted: Option<&str>, allow_other: bool) -> Result<Arc<dyn ConstraintSet>> {
         let Some(wanted) = wanted else {
             return self.own_set();
         };
         let set = find_set(wanted)?;
         self.check_dimensions(set.as_ref())?;
-        if !self.is_own(set.as_ref()) && !allow_other {
+        if !self.is_own(set.as_ref()) && !allow_other && !self.is_learned() {
             bail!(
                 "{} was trained for the set {}, not for {wanted}: leave the set out to take its \
                  own, or pass --other-set to use {wanted} all the same",
@@ -64,6 +71,11 @@ impl Opened {
             );
         }
         Ok(set)
+    }
+
+    /// Whether the model's set was learned from labelled points.
+    pub fn is_learned(&self) -> bool {
+        self.file.record.learned.is_some()
     }
 
     /// Whether the model was trained for this set.
@@ -133,6 +145,12 @@ pub fn find_set(wanted: &str) -> Result<Arc<dyn ConstraintSet>> {
             None => Ok(from_file(path)?),
         };
     }
+    if is_labelled_file(path) {
+        return Err(wrong_usage(format!(
+            "{wanted} holds labelled points, which `fabproj train` learns a set from; they cannot be asked \
+             about other points, but the model that was trained from them can: leave the set out"
+        )));
+    }
     built_in(wanted).map_err(|error| match error {
         SetError::Unknown { .. } if path.exists() => wrong_usage(format!(
             "{wanted} is a file, but not one that describes a set: a set is a built-in name \
@@ -166,6 +184,7 @@ pub fn set_name(description: &Description) -> String {
         Description::BuiltIn { name }
         | Description::Closure { name }
         | Description::File { name, .. } => name.clone(),
+        Description::Labelled { name, rows, .. } => format!("{rows} labelled points of {name}"),
         Description::And { sets } => joined(sets, " and "),
         Description::Or { sets } => joined(sets, " or "),
         Description::Not { set } => format!("not {}", set_name(set)),

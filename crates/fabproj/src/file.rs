@@ -11,7 +11,7 @@ use fabproj_core::format::{self, FormatError, MAX_BYTES, WriteError};
 use fabproj_core::{Model, ModelError, Projector};
 use serde::{Deserialize, Serialize};
 
-use crate::set::{ConstraintSet, Description};
+use crate::set::{ConstraintSet, Description, LearnedRecord};
 
 /// A model and how it was made.
 ///
@@ -76,6 +76,10 @@ pub struct Record {
     /// How often the projector is right, if that was measured.
     #[serde(default)]
     pub certificate: Option<serde_json::Value>,
+    /// For a set that was learned from labelled points: what they held, and how far the model's
+    /// discriminator can be trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<LearnedRecord>,
 }
 
 /// A set in a model file.
@@ -112,6 +116,7 @@ impl Record {
             config: serde_json::Value::Null,
             training: serde_json::Value::Null,
             certificate: None,
+            learned: None,
         }
     }
 }

@@ -9,13 +9,15 @@ mod graph;
 mod histogram;
 mod latent;
 mod legend;
+mod letters;
 mod plane;
 mod style;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use fabproj::file::write_atomically;
+use fabproj::set::ConstraintSet;
 use serde_json::json;
 
 use crate::failure::wrong_usage;
@@ -34,6 +36,13 @@ use crate::show;
 pub struct Arguments {
     /// The model file
     model: PathBuf,
+
+    /// The set that decides; the model's own by default
+    set: Option<String>,
+
+    /// Allow another set than the one that the model was trained for
+    #[arg(long)]
+    other_set: bool,
 
     /// Where the figure goes, as SVG or PNG by its ending; the model's name with .svg by default
     #[arg(short, long, value_name = "FILE")]
@@ -68,7 +77,9 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         Some(output) => output.clone(),
         None => arguments.model.with_extension("svg"),
     };
-    write(&opened, &output, arguments.width, common)?;
+    check(&output)?;
+    let set = opened.set(arguments.set.as_deref(), arguments.other_set)?;
+    write(&opened, set.as_ref(), &output, arguments.width, common)?;
     if common.json {
         return show::print_json(&json!({ "written": output.display().to_string() }));
     }
@@ -82,15 +93,19 @@ pub fn check(output: &Path) -> Result<()> {
 }
 
 /// Draws the model's figure into a file.
-pub fn write(opened: &Opened, output: &Path, width: u32, common: &Common) -> Result<()> {
+pub fn write(
+    opened: &Opened,
+    set: &dyn ConstraintSet,
+    output: &Path,
+    width: u32,
+    common: &Common,
+) -> Result<()> {
     let format = format(output)?;
-    let set = opened.own_set()?;
-    let svg = figure::draw(opened, set.as_ref(), common.seed)?;
+    let svg = figure::draw(opened, set, common.seed)?;
     let bytes = match format {
         Format::Svg => svg.into_bytes(),
         Format::Png => canvas::rasterise(&svg, width)?,
     };
-    use anyhow::Context;
     write_atomically(output, &bytes).with_context(|| format!("cannot write {}", output.display()))
 }
 

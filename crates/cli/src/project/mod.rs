@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     if let Some(header) = points.output_header(arguments)? {
         sink.write(&header)?;
     }
-    let mut report = Report::default();
+    let mut report = Report::new(set.as_deref());
     loop {
         let chunk = points.next_chunk()?;
         if chunk.is_empty() {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use fabproj::core::{Status, Tally};
-use fabproj::set::ConstraintSet;
+use fabproj::set::{Calibration, ConstraintSet};
 use serde_json::json;
 
 use super::runner::Row;
 use crate::options::Common;
 use crate::show;
+use crate::train::labels;
 
 /// Counts over all rows.
 #[derive(Default)]
@@ -16,9 +17,19 @@ pub struct Report {
     tally: Tally,
     /// How many inputs violated each constraint that has a name.
     violated: BTreeMap<String, usize>,
+    /// How far the guard can be trusted, if its test was learned.
+    calibration: Option<Calibration>,
 }
 
 impl Report {
+    /// Begins with nothing counted; the set is the guard's.
+    pub fn new(set: Option<&dyn ConstraintSet>) -> Self {
+        Self {
+            calibration: set.and_then(ConstraintSet::calibration),
+            ..Self::default()
+        }
+    }
+
     /// Counts a row; the set is the guard's.
     pub fn add(&mut self, status: Status, row: &Row, set: Option<&dyn ConstraintSet>) {
         self.tally.record(status);
@@ -61,6 +72,9 @@ impl Report {
                 .collect();
             eprintln!("inputs violated: {}", violated.join(", "));
         }
+        if let Some(calibration) = &self.calibration {
+            eprintln!("guard, {}", labels::promise(calibration));
+        }
     }
 
     fn json(&self) -> serde_json::Value {
@@ -73,6 +87,8 @@ impl Report {
             "points": self.tally.total(),
             "statuses": statuses,
             "violated": self.violated,
+            "statistical": self.calibration.is_some(),
+            "precision_lower_bound": self.calibration.map(|found| found.precision_lower_bound),
         })
     }
 }

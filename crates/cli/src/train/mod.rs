@@ -1,6 +1,7 @@
 //! `fabproj train`: from a set to a model file.
 
 mod checkpoints;
+pub mod labels;
 mod log;
 mod progress;
 mod recipe;
@@ -15,11 +16,12 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use fabproj::certify::{Plan, certify};
 use fabproj::file::{ModelFile, Record};
-use fabproj::set::ConstraintSet;
+use fabproj::set::{ConstraintSet, Learned};
 use fabproj::train::Session;
 use serde_json::json;
 
 use self::checkpoints::{Folder, Identity};
+use self::labels::{Labels, Points};
 use self::log::Log;
 use self::progress::Progress;
 use self::recipe::{Outcome, Preset, Recipe};
@@ -42,7 +44,8 @@ const TIMED_CALLS: usize = 20_000;
                   fabproj train shell-5d --preset small --seed 3 --set phase-two=9000"
 )]
 pub struct Arguments {
-    /// The set: a built-in name (`fabproj sets` lists them) or a set file (.toml)
+    /// The set: a built-in name (`fabproj sets` lists them), a set file (.toml), or labelled points
+    /// (.csv, .npz, .parquet)
     set: String,
 
     /// The model file to write; the set's name with .safetensors by default
@@ -77,6 +80,9 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
+    #[command(flatten)]
+    labels: Labels,
+
     /// Fresh points of each kind that the certificate is made from
     #[arg(long, value_name = "N", default_value_t = Plan::default().samples)]
     samples: usize,
@@ -86,7 +92,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     if let Some(figure) = &arguments.plot {
         plot::check(figure)?;
     }
-    let set = find_set(&arguments.set)?;
+    let points = arguments.labels.read(&arguments.set)?;
     let recipe = Recipe::new(
         arguments.preset,
         arguments.quick,
@@ -94,14 +100,24 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         &arguments.assignments,
     )?;
     let model = model_path(arguments);
+    check_place(arguments, &model)?;
+    let (set, learned) = match &points {
+        None => (find_set(&arguments.set)?, None),
+        Some(points) => {
+            let config = arguments.labels.config(arguments.quick)?;
+            let set = Arc::new(points.learn(&config, common)?);
+            (Arc::clone(&set) as Arc<dyn ConstraintSet>, Some(set))
+        }
+    };
     let training = Training {
         arguments,
         common,
         set,
+        points,
+        learned,
         recipe,
         model,
     };
-    training.check_place()?;
     training.run()
 }
 
@@ -110,8 +126,39 @@ fn model_path(arguments: &Arguments) -> PathBuf {
     arguments.output.clone().unwrap_or_else(|| {
         let name = Path::new(&arguments.set).file_name().unwrap_or_default();
         let name = name.to_string_lossy();
-        PathBuf::from(format!("{}.safetensors", name.trim_end_matches(".toml")))
+        PathBuf::from(format!(
+            "{}.safetensors",
+            [".toml", ".csv", ".npz", ".parquet"]
+                .iter()
+                .find_map(|ending| name.strip_suffix(ending))
+                .unwrap_or(&name)
+        ))
     })
+}
+
+/// Refuses to overwrite a model or the state of another training.
+fn check_place(arguments: &Arguments, model: &Path) -> Result<()> {
+    if model.is_dir() {
+        bail!("{} is a folder; name a file with -o MODEL", model.display());
+    }
+    if arguments.force || arguments.resume {
+        return Ok(());
+    }
+    let checkpoints = checkpoints::beside(model);
+    if Folder::exists(&checkpoints) {
+        bail!(
+            "{} holds the state of a training that was stopped: --resume goes on with it, --force \
+             begins anew",
+            checkpoints.display()
+        );
+    }
+    if model.exists() {
+        bail!(
+            "{} exists: --force replaces it when the training is done, -o MODEL names another file",
+            model.display()
+        );
+    }
+    Ok(())
 }
 
 /// A path with more at its end.
@@ -126,39 +173,14 @@ struct Training<'a> {
     arguments: &'a Arguments,
     common: &'a Common,
     set: Arc<dyn ConstraintSet>,
+    /// The labelled points and what was learned from them, if they are all that is known.
+    points: Option<Points>,
+    learned: Option<Arc<Learned>>,
     recipe: Recipe,
     model: PathBuf,
 }
 
 impl Training<'_> {
-    /// Refuses to overwrite a model or the state of another training.
-    fn check_place(&self) -> Result<()> {
-        if self.model.is_dir() {
-            bail!(
-                "{} is a folder; name a file with -o MODEL",
-                self.model.display()
-            );
-        }
-        if self.arguments.force || self.arguments.resume {
-            return Ok(());
-        }
-        let checkpoints = checkpoints::beside(&self.model);
-        if Folder::exists(&checkpoints) {
-            bail!(
-                "{} holds the state of a training that was stopped: --resume goes on with it, --force \
-                 begins anew",
-                checkpoints.display()
-            );
-        }
-        if self.model.exists() {
-            bail!(
-                "{} exists: --force replaces it when the training is done, -o MODEL names another file",
-                self.model.display()
-            );
-        }
-        Ok(())
-    }
-
     fn identity(&self) -> Result<Identity> {
         Ok(Identity {
             set: self.arguments.set.clone(),
@@ -190,9 +212,12 @@ impl Training<'_> {
             store: Some(&folder),
             stop: Some(stop),
         };
-        let outcome = self
-            .recipe
-            .train(self.set.as_ref(), self.common.seed, &session);
+        let outcome = self.recipe.train(
+            self.set.as_ref(),
+            self.points.as_ref().map(|points| &points.data),
+            self.common.seed,
+            &session,
+        );
         progress.finish();
         let (model, training) = match outcome? {
             Outcome::Trained { model, training } => (model, training),
@@ -206,14 +231,14 @@ impl Training<'_> {
         record.seed = identity.seed;
         record.config = identity.config;
         record.training = training;
-        let summary = self.complete(
-            ModelFile {
-                model: *model,
-                record,
-            },
-            &log,
-            started,
-        )?;
+        let mut file = ModelFile {
+            model: *model,
+            record,
+        };
+        if let Some(learned) = &self.learned {
+            learned.save_into(&mut file);
+        }
+        let summary = self.complete(file, &log, started)?;
         folder.discard()?;
         summary.print(self.common)?;
         Ok(ExitCode::SUCCESS)
@@ -243,7 +268,7 @@ impl Training<'_> {
         };
         let mut files = vec![self.model.clone(), log.path.clone()];
         if let Some(figure) = &self.arguments.plot {
-            plot::write(&opened, figure, plot::WIDTH, self.common)?;
+            plot::write(&opened, self.set.as_ref(), figure, plot::WIDTH, self.common)?;
             files.push(figure.clone());
         }
         let latency = bench::quick_latency(&opened, TIMED_CALLS)?;
@@ -256,6 +281,7 @@ impl Training<'_> {
             files,
             preset: self.arguments.preset,
             quick: self.arguments.quick,
+            learned: self.learned.as_ref().map(|set| set.record().clone()),
         })
     }
 

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use fabproj::core::Model;
+use fabproj::data::labelled::LabelledData;
 use fabproj::set::ConstraintSet;
-use fabproj::train::paper::{self, PaperConfig, PaperTrainError};
+use fabproj::train::paper::{self, CheckedPaperConfig, PaperConfig, PaperTrainError, PaperTrained};
 use fabproj::train::{Session, ShapeConfig, TrainError, shape};
 use serde_json::Value;
 
@@ -106,7 +107,15 @@ impl Recipe {
         })
     }
 
-    pub fn train(&self, set: &dyn ConstraintSet, seed: u64, session: &Session) -> Result<Outcome> {
+    /// Trains for a set; where all that is known are labelled points, the paper's recipe sees nothing
+    /// else, and the default one the set that was learned from them.
+    pub fn train(
+        &self,
+        set: &dyn ConstraintSet,
+        labelled: Option<&LabelledData>,
+        seed: u64,
+        session: &Session,
+    ) -> Result<Outcome> {
         match &self.config {
             Config::Shape(config) => match shape(set, config, seed, session) {
                 Ok((model, summary)) => {
@@ -123,7 +132,11 @@ impl Recipe {
             },
             Config::Paper(config) => {
                 let checked = config.clone().validate()?;
-                match paper::train(set, &checked, seed, session) {
+                let done = match labelled {
+                    None => paper::train(set, &checked, seed, session),
+                    Some(points) => train_labelled(&points.clean()?.0, &checked, seed, session),
+                };
+                match done {
                     Ok(done) => trained(done.model, serde_json::to_value(done.summary)?),
                     Err(PaperTrainError::Stopped { .. }) => Ok(Outcome::Stopped),
                     Err(error) => Err(error.into()),
@@ -131,6 +144,24 @@ impl Recipe {
             }
         }
     }
+}
+
+fn train_labelled(
+    labelled: &LabelledData,
+    config: &CheckedPaperConfig,
+    seed: u64,
+    session: &Session,
+) -> Result<PaperTrained, PaperTrainError> {
+    let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<_>>();
+    let (points, parameters) = (narrow(labelled.points()), narrow(labelled.parameters()));
+    let points = paper::LabelledPoints {
+        dim: labelled.dim(),
+        parameter_dim: labelled.parameter_dim(),
+        points: &points,
+        parameters: &parameters,
+        labels: labelled.labels(),
+    };
+    paper::train_labelled(points, config, seed, session)
 }
 
 fn trained(model: Model, training: Value) -> Result<Outcome> {

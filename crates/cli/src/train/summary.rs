@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use fabproj::certify::Certificate;
+use fabproj::set::LearnedRecord;
 use serde_json::{Value, json};
 
+use super::labels;
 use super::recipe::Preset;
 use crate::certify;
 use crate::options::Common;
@@ -29,6 +31,8 @@ pub struct Summary {
     pub files: Vec<PathBuf>,
     pub preset: Preset,
     pub quick: bool,
+    /// For a set that was learned from labelled points: what is known about it.
+    pub learned: Option<LearnedRecord>,
 }
 
 impl Summary {
@@ -49,6 +53,8 @@ impl Summary {
                 "p99_ns": self.latency_ns.1,
                 "certificate": self.certificate,
                 "training": self.training,
+                "statistical": self.certificate.statistical,
+                "learned": self.learned,
                 "warnings": warnings,
             }));
         }
@@ -110,6 +116,10 @@ impl Summary {
         rows.extend(worst.map(|worst| row("worst slice of x", worst)));
         rows.extend(certify::empty(certificate).map(|empty| row("empty", empty)));
         rows.extend(excess);
+        if let Some(record) = &self.learned {
+            rows.push(row("labelled points", labels::points(record)));
+            rows.push(row("guard", labels::promise(&record.calibration)));
+        }
         rows.extend([
             row(
                 "one call",
@@ -160,10 +170,11 @@ impl Summary {
             problems.push(format!("no guard is possible: {problem}"));
         }
         let advice = self.advice();
-        problems
+        let problems = problems
             .into_iter()
-            .map(|problem| format!("{problem}; {advice}"))
-            .collect()
+            .map(|problem| format!("{problem}; {advice}"));
+        let of_points = self.learned.iter().flat_map(labels::warnings);
+        problems.chain(of_points).collect()
     }
 
     fn advice(&self) -> &'static str {

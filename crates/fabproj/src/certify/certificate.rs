@@ -46,6 +46,15 @@ pub struct Certificate {
     #[serde(default)]
     pub guard_problem: Option<String>,
 
+    /// Whether feasibility was decided by a learned test, so that all shares are about what *it* holds
+    /// for feasible.
+    #[serde(default)]
+    pub statistical: bool,
+    /// Of the points that this test accepts, the share that is truly feasible is at least this, with the
+    /// confidence of its calibration; null where the test is the truth.
+    #[serde(default)]
+    pub precision_lower_bound: Option<f64>,
+
     /// Share of feasible decodes of points drawn uniformly from the charts' latent sets.
     pub inside_feasible: f64,
     /// Its lower bound.

@@ -142,8 +142,24 @@ pub fn certify(
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Certificate, CertifyError> {
+    certify_guarded(set, set, projector, plan)
+}
+
+/// [`certify`] where the guard tests its outputs against another set than the one that decides: how good
+/// is a guard that has only learned what is feasible?
+///
+/// # Errors
+///
+/// As for [`certify`].
+pub fn certify_guarded(
+    set: &dyn ConstraintSet,
+    guarding: &dyn ConstraintSet,
+    projector: &Projector,
+    plan: &Plan,
+) -> Result<Certificate, CertifyError> {
     check(set, projector, plan)?;
-    let guard = Guard::new(projector, InSet(set));
+    check(guarding, projector, plan)?;
+    let guard = Guard::new(projector, InSet(guarding));
     let (guard, guard_problem) = match guard {
         Ok(guard) => (Some(guard), None),
         Err(problem) => (None, Some(problem.to_string())),
@@ -186,6 +202,10 @@ pub fn certify(
         guarded_lower_bound: guarded.lower_bound,
         guarded_statuses: inputs.statuses(),
         guard_problem,
+        statistical: set.calibration().is_some(),
+        precision_lower_bound: set
+            .calibration()
+            .map(|calibration| calibration.precision_lower_bound),
         inside_feasible: inside.feasible,
         inside_lower_bound: inside.lower_bound,
         surface_feasible: surface.feasible,

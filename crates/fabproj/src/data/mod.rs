@@ -2,6 +2,7 @@
 
 pub mod boundary;
 mod draw;
+pub mod labelled;
 pub mod oracle;
 pub mod paper;
 pub mod pieces;

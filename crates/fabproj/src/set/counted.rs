@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::delegate::same_coordinates;
-use super::{ConstraintSet, Description, Interval, Reduced};
+use super::{Calibration, ConstraintSet, Description, Interval, Reduced};
 
 /// Counts the membership queries that a set answers, so that training can say what it cost.
 ///
@@ -70,6 +70,10 @@ impl<S: ConstraintSet> ConstraintSet for Counted<S> {
 
     fn reduced(&self) -> Option<&Reduced> {
         self.set.reduced()
+    }
+
+    fn calibration(&self) -> Option<Calibration> {
+        self.set.calibration()
     }
 
     fn description(&self) -> Description {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ConstraintSet, Description, Interval};
+use super::{Calibration, ConstraintSet, Description, Interval};
 
 /// The methods of a wrapper whose coordinates and parameters are those of its field `set`.
 macro_rules! same_coordinates {
@@ -84,6 +84,10 @@ macro_rules! through_pointer {
 
             fn reduced(&self) -> Option<&crate::set::Reduced> {
                 (**self).reduced()
+            }
+
+            fn calibration(&self) -> Option<Calibration> {
+                (**self).calibration()
             }
 
             fn description(&self) -> Description {

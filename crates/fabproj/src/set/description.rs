@@ -28,6 +28,15 @@ pub enum Description {
         /// The file's text.
         text: String,
     },
+    /// What was learned from labelled points. A model file holds that, but not the points.
+    Labelled {
+        /// The name of the points, such as that of their file.
+        name: String,
+        /// How many there are.
+        rows: usize,
+        /// The fingerprint of the points and their labels.
+        hash: String,
+    },
     /// The intersection of sets.
     And {
         /// The sets.
@@ -104,6 +113,7 @@ pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintS
         Description::BuiltIn { name } => built_in(name),
         Description::Closure { name } => Err(SetError::NotRebuildable { name: name.clone() }),
         Description::File { text, .. } => from_toml(text),
+        Description::Labelled { name, .. } => Err(SetError::Learned { name: name.clone() }),
         Description::And { sets } => Ok(Arc::new(And::new(from_descriptions(sets)?)?)),
         Description::Or { sets } => Ok(Arc::new(Or::new(from_descriptions(sets)?)?)),
         Description::Not { set } => Ok(Arc::new(Not::new(from_description(set)?))),

@@ -43,6 +43,15 @@ pub enum SetError {
         /// What the operating system says.
         reason: String,
     },
+    /// The set was learned from labelled points, and is not told by a description alone.
+    #[error(
+        "the set was learned from the labelled points `{name}`: the file of the model that was trained \
+         for it holds it (`set::Learned::of_file`)"
+    )]
+    Learned {
+        /// The name of the points.
+        name: String,
+    },
     /// A list has another length than the set needs.
     #[error("{what}: expected {expected} values, found {found}")]
     Length {

@@ -2,7 +2,7 @@
 //!
 //! [`built_in`] makes a set that the library knows, [`from_file`] one from constraints in a file,
 //! [`FnSet`] one from closures; [`And`], [`Or`], [`Not`], [`Affine`] and [`Shrink`] make new sets of given
-//! ones.
+//! ones. [`Learned`] is what [`train::learn_set`](crate::train::learn_set) makes of labelled points.
 
 mod algebra;
 mod arcs;
@@ -17,6 +17,7 @@ mod expression;
 mod file;
 mod in_set;
 mod label;
+mod learned;
 pub(crate) mod moons;
 mod problem;
 mod shells;
@@ -33,6 +34,8 @@ pub use self::error::{Result, SetError};
 pub use self::file::{FileSet, Reduced, from_file, from_toml};
 pub use self::in_set::InSet;
 pub use self::label::label;
+pub use self::learned::{Calibration, Learned, LearnedError, LearnedRecord};
+pub(crate) use self::learned::{Discriminator, Scorer};
 pub use self::problem::{Excerpt, Problem, SetFileError};
 
 /// A closed interval, one per coordinate of a region of interest.
@@ -140,6 +143,12 @@ pub trait ConstraintSet: Send + Sync {
     /// For a set whose coordinates are those that equations leave: the way back to the points that obey
     /// them.
     fn reduced(&self) -> Option<&Reduced> {
+        None
+    }
+
+    /// For a set that was learned from labelled points: how far its answers can be trusted. `None` where
+    /// [`contains`](Self::contains) is the truth.
+    fn calibration(&self) -> Option<Calibration> {
         None
     }
 

@@ -167,7 +167,12 @@ impl ShapeConfig {
     }
 }
 
-fn check(field: &'static str, value: f64, low: f64, high: f64) -> Result<(), ConfigError> {
+pub(super) fn check(
+    field: &'static str,
+    value: f64,
+    low: f64,
+    high: f64,
+) -> Result<(), ConfigError> {
     if value >= low && value <= high {
         return Ok(());
     }

@@ -1,7 +1,10 @@
 //! Why a training did not give a model.
 
+use fabproj_core::ModelError;
+
 use super::config::ConfigError;
 use crate::data::PoolError;
+use crate::data::labelled::LabelledError;
 use crate::nn::SpecError;
 
 /// Why a training did not give a model.
@@ -17,6 +20,12 @@ pub enum TrainError {
     /// A network of such a shape cannot be made.
     #[error(transparent)]
     Shape(#[from] SpecError),
+    /// The labelled points cannot be learned from.
+    #[error(transparent)]
+    Labelled(#[from] LabelledError),
+    /// What was trained cannot run.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// The session asked for it; what was done is in the checkpoints.
     #[error("training was stopped; its checkpoints allow it to go on")]
     Stopped,

@@ -1,0 +1,354 @@
+//! A set that was learned from labelled points: membership is what a discriminator says.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fabproj_core::{
+    Blend, Chart, Frame, LatentSet, Model, ModelError, Network, Projector, Workspace,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{ConstraintSet, Description, Interval};
+use crate::data::labelled::LabelReport;
+use crate::file::ModelFile;
+
+/// What a model file says about the labelled points that its set was learned from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LearnedRecord {
+    /// What the points held.
+    pub points: LabelReport,
+    /// The box of all points: the region of interest.
+    pub bounds: Vec<Interval>,
+    /// The box of all parameters.
+    pub parameter_bounds: Vec<Interval>,
+    /// The box of the feasible points, outside of which nothing counts as feasible.
+    pub feasible_box: Vec<Interval>,
+    /// How far the discriminator can be trusted.
+    pub calibration: Calibration,
+}
+
+/// How often a discriminator is right about labelled rows that had no part in making it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Calibration {
+    /// The share of truly feasible ones among accepted points that was asked for.
+    pub target: f64,
+    /// The lower bound holds with this probability.
+    pub confidence: f64,
+    /// The score above which a point is accepted, before it was made zero.
+    pub threshold: f32,
+    /// Rows that neither the discriminator nor its threshold has seen.
+    pub held_out: usize,
+    /// Feasible ones of them.
+    pub held_out_feasible: usize,
+    /// Rows of them that are accepted.
+    pub accepted: usize,
+    /// Feasible ones of those.
+    pub accepted_feasible: usize,
+    /// The Clopper-Pearson lower bound of the share of feasible ones among accepted points that come
+    /// from where the rows come from.
+    pub precision_lower_bound: f64,
+    /// Rows that only just pass: the tenth of the accepted ones with the lowest scores. Projections
+    /// end up there.
+    pub edge: usize,
+    /// Feasible ones of those.
+    pub edge_feasible: usize,
+}
+
+impl Calibration {
+    /// Share of feasible ones among the accepted held-out rows.
+    pub fn precision(&self) -> f64 {
+        self.accepted_feasible as f64 / self.accepted.max(1) as f64
+    }
+
+    /// Share of accepted ones among the feasible held-out rows.
+    pub fn recall(&self) -> f64 {
+        self.accepted_feasible as f64 / self.held_out_feasible.max(1) as f64
+    }
+}
+
+/// A set of which nothing but labelled points is known: y is in it where a discriminator that was
+/// trained on them says so, within the box of the feasible ones.
+///
+/// Membership is a guess with a [known error rate](Calibration). Made by
+/// [`train::learn_set`](crate::train::learn_set), or from a model file that holds the discriminator.
+pub struct Learned {
+    description: Description,
+    names: Vec<String>,
+    parameter_names: Vec<String>,
+    record: LearnedRecord,
+    discriminator: Discriminator,
+    scorer: Scorer,
+}
+
+/// A network with the units of its inputs; positive inside.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Discriminator {
+    pub(crate) network: Network,
+    pub(crate) frame: Frame,
+    pub(crate) parameter_frame: Frame,
+}
+
+impl Discriminator {
+    /// The same function for inputs in other units: the first layer takes the change of units over.
+    pub(crate) fn in_units(&self, frame: &Frame, parameter_frame: &Frame) -> Network {
+        let own = join(&self.frame, &self.parameter_frame);
+        let other = join(frame, parameter_frame);
+        let mut network = self.network.clone();
+        let Some(first) = network.layers.first_mut() else {
+            return network;
+        };
+        for (row, bias) in first
+            .weights
+            .chunks_exact_mut(first.inputs)
+            .zip(&mut first.bias)
+        {
+            let mut shifted = f64::from(*bias);
+            for ((weight, own), other) in row.iter_mut().zip(&own).zip(&other) {
+                shifted += f64::from(*weight) * (other.0 - own.0) / own.1;
+                *weight = (f64::from(*weight) * other.1 / own.1) as f32;
+            }
+            *bias = shifted as f32;
+        }
+        network
+    }
+}
+
+/// Centre and scale of every coordinate of `[y, x]`.
+fn join(frame: &Frame, parameter_frame: &Frame) -> Vec<(f64, f64)> {
+    let centre = frame.centre.iter().chain(&parameter_frame.centre);
+    let scale = frame.scale.iter().chain(&parameter_frame.scale);
+    let pairs = centre.zip(scale);
+    pairs
+        .map(|(centre, scale)| (f64::from(*centre), f64::from(*scale)))
+        .collect()
+}
+
+/// A packed discriminator, with memory for its calls.
+pub(crate) struct Scorer {
+    projector: Arc<Projector>,
+    workspaces: Mutex<Vec<Workspace>>,
+}
+
+impl Scorer {
+    /// A projector serves as home of its discriminator; one that has no charts of its own yet gets the
+    /// simplest that runs.
+    pub(crate) fn new(discriminator: &Discriminator) -> Result<Self, ModelError> {
+        let (dim, parameter_dim) = (
+            discriminator.frame.centre.len(),
+            discriminator.parameter_frame.centre.len(),
+        );
+        let mut model = Model {
+            dim,
+            parameter_dim,
+            frame: discriminator.frame.clone(),
+            parameter_frame: discriminator.parameter_frame.clone(),
+            gate: None,
+            charts: Vec::new(),
+            discriminator: Some(discriminator.network.clone()),
+            anchors: Vec::new(),
+            lift: None,
+        };
+        model.charts.push(Chart {
+            frame: Frame::unit(dim),
+            encoder: Network::identity(dim + parameter_dim),
+            latent: LatentSet::Ball {
+                radius: 1.0,
+                smooth: None,
+            },
+            decoders: vec![first_outputs(dim + 2 * parameter_dim, dim)],
+            decoder_gate: None,
+            blend: Blend::Soft,
+        });
+        Ok(Self::of(Arc::new(Projector::new(&model)?)))
+    }
+
+    fn of(projector: Arc<Projector>) -> Self {
+        Self {
+            projector,
+            workspaces: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The score of a point; −∞ if it is not finite.
+    pub(crate) fn score(&self, y: &[f64], x: &[f64]) -> f32 {
+        let lock = || {
+            self.workspaces
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<_>>();
+        let spare = lock().pop();
+        let mut workspace = spare.unwrap_or_else(|| self.projector.workspace());
+        let mut score = [f32::NEG_INFINITY];
+        let scored = self
+            .projector
+            .score_batch(&narrow(y), &narrow(x), &mut score, &mut workspace);
+        lock().push(workspace);
+        scored.map_or(f32::NEG_INFINITY, |()| score[0])
+    }
+}
+
+/// A layer that gives back the first of its inputs.
+fn first_outputs(inputs: usize, outputs: usize) -> Network {
+    let mut network = Network::identity(outputs);
+    let layer = &mut network.layers[0];
+    layer.inputs = inputs;
+    layer.weights = vec![0.0; inputs * outputs];
+    for output in 0..outputs {
+        layer.weights[output * inputs + output] = 1.0;
+    }
+    network
+}
+
+/// Why a model file gives no learned set.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LearnedError {
+    /// The model was not trained from labelled points.
+    #[error(
+        "the model was not trained from labelled points: there is no learned membership test in its file"
+    )]
+    NotLearned,
+    /// The record does not fit the model.
+    #[error("the record of the labelled points has {found} {what}, the model {expected}")]
+    Record {
+        /// Which list.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The length that fits the model.
+        expected: usize,
+    },
+    /// The model cannot run.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+impl Learned {
+    pub(crate) fn new(
+        description: Description,
+        names: (Vec<String>, Vec<String>),
+        record: LearnedRecord,
+        discriminator: Discriminator,
+    ) -> Result<Self, ModelError> {
+        let scorer = Scorer::new(&discriminator)?;
+        Ok(Self {
+            description,
+            names: names.0,
+            parameter_names: names.1,
+            record,
+            discriminator,
+            scorer,
+        })
+    }
+
+    /// The set of a model that was trained from labelled points: nothing but its file is needed.
+    ///
+    /// # Errors
+    /// [`LearnedError`] when the file is of another model, or damaged.
+    pub fn of_file(file: &ModelFile) -> Result<Self, LearnedError> {
+        let model = &file.model;
+        let (Some(record), Some(network)) = (&file.record.learned, &model.discriminator) else {
+            return Err(LearnedError::NotLearned);
+        };
+        let lengths = [
+            ("bounds", record.bounds.len(), model.dim),
+            (
+                "intervals of the feasible box",
+                record.feasible_box.len(),
+                model.dim,
+            ),
+            (
+                "bounds of parameters",
+                record.parameter_bounds.len(),
+                model.parameter_dim,
+            ),
+        ];
+        for (what, found, expected) in lengths {
+            if found != expected {
+                return Err(LearnedError::Record {
+                    what,
+                    found,
+                    expected,
+                });
+            }
+        }
+        Ok(Self {
+            description: file.record.set.description.clone(),
+            names: file.record.names.clone(),
+            parameter_names: file.record.parameter_names.clone(),
+            record: record.clone(),
+            discriminator: Discriminator {
+                network: network.clone(),
+                frame: model.frame.clone(),
+                parameter_frame: model.parameter_frame.clone(),
+            },
+            scorer: Scorer::of(Arc::new(file.projector()?)),
+        })
+    }
+
+    /// Puts the discriminator and what is known about it into a model's file, so that the set can be
+    /// had from the file alone.
+    pub fn save_into(&self, file: &mut ModelFile) {
+        let model = &mut file.model;
+        let network = self
+            .discriminator
+            .in_units(&model.frame, &model.parameter_frame);
+        model.discriminator = Some(network);
+        file.record.learned = Some(self.record.clone());
+    }
+
+    /// The discriminator's score: positive inside, −∞ outside the box of the feasible points.
+    pub fn score(&self, y: &[f64], x: &[f64]) -> f32 {
+        let mut boxed = y.iter().zip(&self.record.feasible_box);
+        if boxed.all(|(y, (low, high))| y >= low && y <= high) {
+            self.scorer.score(y, x)
+        } else {
+            f32::NEG_INFINITY
+        }
+    }
+
+    /// What the points held, and how far the discriminator can be trusted.
+    pub fn record(&self) -> &LearnedRecord {
+        &self.record
+    }
+}
+
+impl ConstraintSet for Learned {
+    fn dim(&self) -> usize {
+        self.record.bounds.len()
+    }
+
+    fn parameter_dim(&self) -> usize {
+        self.record.parameter_bounds.len()
+    }
+
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        self.score(y, x) > 0.0
+    }
+
+    fn bounds(&self) -> Vec<Interval> {
+        self.record.bounds.clone()
+    }
+
+    fn parameter_bounds(&self) -> Vec<Interval> {
+        self.record.parameter_bounds.clone()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn parameter_names(&self) -> Vec<String> {
+        self.parameter_names.clone()
+    }
+
+    fn calibration(&self) -> Option<Calibration> {
+        Some(self.record.calibration)
+    }
+
+    fn description(&self) -> Description {
+        self.description.clone()
+    }
+}

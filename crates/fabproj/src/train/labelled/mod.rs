@@ -1,0 +1,253 @@
+//! Learning a set from labelled points alone.
+//!
+//! Of the rows, one part trains a discriminator, a second chooses its best moment and the threshold
+//! above which it accepts a point, and a third, which nothing has been chosen by, says how often an
+//! accepted point is truly feasible. `docs/labelled-data.md` compares this with other ways.
+
+mod calibrate;
+mod classifier;
+mod split;
+
+use fabproj_core::Frame;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+pub use self::calibrate::{Held, calibrate, choose_threshold};
+use self::classifier::{Classifier, Rows};
+pub use self::split::Split;
+use super::TrainError;
+use super::config::{ConfigError, check};
+use super::session::{Event, Session};
+use crate::data::labelled::{LabelReport, LabelledData};
+use crate::set::{Description, Discriminator, Interval, Learned, LearnedRecord, Scorer};
+
+/// Settings of learning a set from labelled points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LabelledConfig {
+    /// The share of truly feasible ones among the points that the guard accepts. Default 0.99.
+    pub precision: f64,
+    /// The bound that is stated of that share holds with this probability. Default 0.99.
+    pub confidence: f64,
+    /// Width of the discriminator's hidden layers. Default 64.
+    pub width: usize,
+    /// Number of its hidden layers. Default 3.
+    pub depth: usize,
+    /// Steps of its training. Default 6000.
+    pub steps: u64,
+    /// Rows per step. Default 512.
+    pub rows: usize,
+    /// Learning rate at its peak. Default 0.003.
+    pub learning_rate: f32,
+}
+
+impl Default for LabelledConfig {
+    fn default() -> Self {
+        Self {
+            precision: 0.99,
+            confidence: 0.99,
+            width: 64,
+            depth: 3,
+            steps: 6000,
+            rows: 512,
+            learning_rate: 3e-3,
+        }
+    }
+}
+
+impl LabelledConfig {
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// [`ConfigError`] that names the setting, its value and its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check("precision", self.precision, 0.5, 0.999_99)?;
+        check("confidence", self.confidence, 0.5, 0.999_999)?;
+        check("width", self.width as f64, 1.0, 4096.0)?;
+        check("depth", self.depth as f64, 0.0, 32.0)?;
+        check("steps", self.steps as f64, 1.0, 1e9)?;
+        check("rows", self.rows as f64, 8.0, 65_536.0)?;
+        check("learning-rate", f64::from(self.learning_rate), 1e-9, 1.0)
+    }
+}
+
+/// Learns a set from labelled points: what is left of them after [cleaning](LabelledData::clean).
+///
+/// # Errors
+/// [`TrainError`] when the settings are out of range or the session stops.
+///
+/// ```
+/// use fabproj::data::labelled::LabelledData;
+/// use fabproj::set::ConstraintSet;
+/// use fabproj::train::{LabelledConfig, Session, learn_set};
+///
+/// // The interval from 0 to 1, known by points at every hundredth.
+/// let points: Vec<f64> = (-100..200).map(|i| f64::from(i) / 100.0).collect();
+/// let labels: Vec<bool> = points.iter().map(|y| (0.0..=1.0).contains(y)).collect();
+/// let data = LabelledData::new(vec!["y".into()], points, Vec::new(), Vec::new(), labels)?;
+/// let config = LabelledConfig { steps: 500, ..LabelledConfig::default() };
+/// let set = learn_set("interval", &data, &config, 1, &Session::default())?;
+/// assert!(set.contains(&[0.5], &[]) && !set.contains(&[1.4], &[]));
+/// let calibration = set.record().calibration;
+/// assert!(calibration.precision_lower_bound > 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn learn_set(
+    name: &str,
+    data: &LabelledData,
+    config: &LabelledConfig,
+    seed: u64,
+    session: &Session,
+) -> Result<Learned, TrainError> {
+    config.validate()?;
+    session.emit(&Event::Stage {
+        name: "learning the set from its points",
+    });
+    let (data, report) = data.clean()?;
+    let split = Split::new(&data, &mut stream(seed, 0));
+    let region = Region::of(&data);
+    let rows = Rows::new(&data, &region.frame, &region.parameter_frame);
+    let mut classifier = Classifier::new(&rows, config, stream(seed, 1))?;
+    classifier.train(&rows, &split, &region.near(&data), session)?;
+    let mut discriminator = Discriminator {
+        network: classifier.network(),
+        frame: region.frame.clone(),
+        parameter_frame: region.parameter_frame.clone(),
+    };
+    let scorer = Scorer::new(&discriminator)?;
+    let held = |part: &[usize]| -> Vec<Held> {
+        let held = part.iter().map(|row| Held {
+            score: region.score(&scorer, &data, *row),
+            feasible: data.labels()[*row],
+        });
+        held.collect()
+    };
+    let threshold = choose_threshold(&held(&split.choosing), config.precision, config.confidence);
+    let calibration = calibrate(
+        &held(&split.stating),
+        threshold,
+        config.precision,
+        config.confidence,
+    );
+    // From here on the threshold is zero.
+    if let Some(layer) = discriminator.network.layers.last_mut() {
+        layer.bias.iter_mut().for_each(|bias| *bias -= threshold);
+    }
+    let description = Description::Labelled {
+        name: name.to_owned(),
+        rows: report.rows,
+        hash: data.hash(),
+    };
+    let names = (data.names().to_vec(), data.parameter_names().to_vec());
+    let record = region.record(report, calibration);
+    Ok(Learned::new(description, names, record, discriminator)?)
+}
+
+fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(0x6c61_6265_6c00 + stream);
+    rng
+}
+
+/// Where the points are.
+struct Region {
+    bounds: Vec<Interval>,
+    parameter_bounds: Vec<Interval>,
+    feasible_box: Vec<Interval>,
+    /// Units in which the feasible box is [-1, 1], and so are the parameters.
+    frame: Frame,
+    parameter_frame: Frame,
+}
+
+/// Rows this many half-widths from the middle of the feasible box still have a say in what is feasible
+/// within it.
+const NEAR: f64 = 1.25;
+
+impl Region {
+    fn of(data: &LabelledData) -> Self {
+        let rows = || 0..data.rows();
+        let feasible = rows().filter(|row| data.labels()[*row]);
+        let feasible_box = extent(feasible.map(|row| data.y(row)), data.dim());
+        let bounds = extent(rows().map(|row| data.y(row)), data.dim());
+        let parameter_bounds = extent(rows().map(|row| data.x(row)), data.parameter_dim());
+        Self {
+            frame: frame(&feasible_box, &bounds),
+            parameter_frame: frame(&parameter_bounds, &parameter_bounds),
+            bounds,
+            parameter_bounds,
+            feasible_box,
+        }
+    }
+
+    /// Whether each row is near enough to the feasible ones to train on: about all others the box
+    /// alone decides.
+    fn near(&self, data: &LabelledData) -> Vec<bool> {
+        let near = |row: usize| {
+            let mut inner = data
+                .y(row)
+                .iter()
+                .zip(&self.frame.centre)
+                .zip(&self.frame.scale);
+            inner.all(|((y, centre), scale)| {
+                (y - f64::from(*centre)).abs() <= NEAR * f64::from(*scale)
+            })
+        };
+        (0..data.rows()).map(near).collect()
+    }
+
+    /// The score of a row; −∞ outside the feasible box.
+    fn score(&self, scorer: &Scorer, data: &LabelledData, row: usize) -> f32 {
+        let mut boxed = data.y(row).iter().zip(&self.feasible_box);
+        if boxed.all(|(y, (low, high))| y >= low && y <= high) {
+            scorer.score(data.y(row), data.x(row))
+        } else {
+            f32::NEG_INFINITY
+        }
+    }
+
+    fn record(self, points: LabelReport, calibration: crate::set::Calibration) -> LearnedRecord {
+        LearnedRecord {
+            points,
+            bounds: self.bounds,
+            parameter_bounds: self.parameter_bounds,
+            feasible_box: self.feasible_box,
+            calibration,
+        }
+    }
+}
+
+/// The smallest box that holds all rows.
+fn extent<'a>(rows: impl Iterator<Item = &'a [f64]>, dim: usize) -> Vec<Interval> {
+    let mut bounds = vec![(f64::INFINITY, f64::NEG_INFINITY); dim];
+    for row in rows {
+        for ((low, high), value) in bounds.iter_mut().zip(row) {
+            *low = low.min(*value);
+            *high = high.max(*value);
+        }
+    }
+    bounds
+}
+
+/// Units in which each interval is [-1, 1]; where one is a single point, those of the other.
+fn frame(intervals: &[Interval], otherwise: &[Interval]) -> Frame {
+    let half = |(low, high): &Interval| 0.5 * (high - low);
+    let scale = intervals
+        .iter()
+        .zip(otherwise)
+        .map(|(interval, otherwise)| {
+            let narrow = half(interval) as f32;
+            if narrow > 0.0 {
+                narrow
+            } else {
+                (half(otherwise) as f32).max(f32::MIN_POSITIVE)
+            }
+        });
+    Frame {
+        centre: intervals
+            .iter()
+            .map(|(low, high)| (0.5 * (low + high)) as f32)
+            .collect(),
+        scale: scale.collect(),
+    }
+}
