@@ -99,6 +99,21 @@ fn the_papers_method_runs_from_end_to_end() {
 }
 
 #[test]
+fn the_network_baselines_run_from_end_to_end() {
+    for method in ["penalty-net", "fsnet"] {
+        let (raw, guarded) = answers(method, "star-shaped", Objective::Linear);
+        assert!(raw.paper_gap.mean.is_finite() && guarded.is_none());
+        assert!(raw.feasible > 0, "{method}: {raw:?}");
+    }
+    let (raw, _) = answers("fsnet-fair", "star-shaped", Objective::Linear);
+    assert_eq!(raw.feasible_share(), 1.0);
+    assert!(raw.true_gap.mean < 0.5, "{raw:?}");
+    let (raw, _) = answers("penalty-net-fair", "star-shaped", Objective::Linear);
+    assert!(raw.feasible_share() > 0.3, "{raw:?}");
+    assert!(raw.true_gap.mean < 0.5, "{raw:?}");
+}
+
+#[test]
 fn answers_allocate_nothing() {
     let shop = Workshop::in_memory(tiny());
     let set = StudySet::open("concentric-circles").unwrap();
@@ -109,6 +124,9 @@ fn answers_allocate_nothing() {
         "penalty",
         "augmented-lagrangian",
         "interior-point",
+        "penalty-net",
+        "fsnet",
+        "fsnet-fair",
     ] {
         let task = Task {
             set: set.clone(),

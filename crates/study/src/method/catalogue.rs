@@ -8,11 +8,13 @@ use fabproj::train::paper::PaperConfig;
 use super::Method;
 use super::augmented_lagrangian::AugmentedLagrangian;
 use super::fab::Fab;
+use super::fsnet::{FsNet, Style};
 use super::interior_point::InteriorPoint;
 use super::ours::Ours;
 use super::penalty::Penalty;
+use super::penalty_net::PenaltyNet;
 use super::projected_gradient::ProjectedGradient;
-use crate::solver_net::{Supervised, Unsupervised};
+use crate::solver_net::{Plain, Supervised, Training, Unsupervised};
 use crate::{Effort, StudyError};
 
 /// The table that a method belongs to.
@@ -133,8 +135,10 @@ pub fn find(name: &str) -> Result<&'static Entry, StudyError> {
 
 fn entries() -> Vec<Entry> {
     let mut entries = classical();
+    entries.extend(networks());
     entries.extend(paper_variants());
     entries.extend(ours());
+    entries.extend(networks_with_our_budget());
     entries.extend(ablations());
     entries
 }
@@ -166,6 +170,85 @@ fn classical() -> Vec<Entry> {
             |names| Entry::new(names, Group::Main, |_| InteriorPoint),
         ),
     ]
+}
+
+/// Penalty NN as the paper trains it.
+fn penalty_net() -> PenaltyNet {
+    PenaltyNet {
+        training: Training::Plain(Plain::default()),
+        weight: 10.0,
+        margin: 0.0,
+    }
+}
+
+/// Penalty NN as we would train it.
+fn fair_penalty_net(effort: &Effort) -> PenaltyNet {
+    PenaltyNet {
+        training: Training::Ours(our_solver(effort)),
+        weight: 5.0,
+        margin: 0.02,
+    }
+}
+
+/// FSNet as released, with the paper's common network.
+fn fsnet() -> FsNet {
+    let training = Plain {
+        stay: 5.0,
+        ..Plain::default()
+    };
+    FsNet {
+        training: Training::Plain(training),
+        style: Style::Released,
+    }
+}
+
+/// FSNet as we would train it.
+fn fair_fsnet(effort: &Effort) -> FsNet {
+    FsNet {
+        training: Training::Ours(our_solver(effort)),
+        style: Style::Tuned { margin: 1e-3 },
+    }
+}
+
+/// The baselines that learn, as the paper has them.
+fn networks() -> Vec<Entry> {
+    vec![
+        Entry::new(("penalty-net", "Penalty NN"), Group::Main, |_| {
+            penalty_net()
+        })
+        .in_paper("Penalty NN"),
+        Entry::new(("fsnet", "FSNet"), Group::Main, |_| fsnet())
+            .in_paper("FSNet")
+            .planar(),
+    ]
+}
+
+/// The baselines that learn, with our budget, our loss and our guard.
+fn networks_with_our_budget() -> Vec<Entry> {
+    vec![
+        Entry::new(
+            ("penalty-net-fair", "Penalty NN, our budget"),
+            Group::Fair,
+            fair_penalty_net,
+        )
+        .guarded()
+        .takes(15.0),
+        Entry::new(
+            ("fsnet-fair", "FSNet, tuned, our budget"),
+            Group::Fair,
+            fair_fsnet,
+        )
+        .guarded()
+        .takes(10.0),
+    ]
+}
+
+/// The training of our solver networks.
+fn our_solver(effort: &Effort) -> Unsupervised {
+    Unsupervised {
+        steps: effort.solver_steps,
+        ..Unsupervised::default()
+    }
 }
 
 /// The released settings with the effort's share of epochs.
@@ -246,17 +329,13 @@ fn paper_variants() -> Vec<Entry> {
 fn ours() -> Vec<Entry> {
     let default = |effort: &Effort| Ours {
         projector: effort.projector.clone(),
-        solver: Unsupervised {
-            steps: effort.solver_steps,
-            ..Unsupervised::default()
-        },
+        solver: our_solver(effort),
     };
     let small = |effort: &Effort| Ours {
         projector: effort.small_projector.clone(),
         solver: Unsupervised {
-            steps: effort.solver_steps,
             hidden: vec![64; 2],
-            ..Unsupervised::default()
+            ..our_solver(effort)
         },
     };
     vec![

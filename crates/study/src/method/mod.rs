@@ -7,11 +7,14 @@
 mod augmented_lagrangian;
 mod catalogue;
 mod fab;
+mod fsnet;
 mod guarded;
 mod interior_point;
 mod ours;
 mod penalty;
+mod penalty_net;
 mod projected_gradient;
+mod repaired;
 mod score;
 
 use std::sync::Arc;
@@ -21,11 +24,14 @@ use serde_json::Value;
 pub use self::augmented_lagrangian::AugmentedLagrangian;
 pub use self::catalogue::{Entry, Group, catalogue, find};
 pub use self::fab::Fab;
+pub use self::fsnet::{FsNet, Seeker, Style};
 pub use self::guarded::Guarded;
 pub use self::interior_point::InteriorPoint;
 pub use self::ours::{BestHead, Ours, choose};
 pub use self::penalty::Penalty;
+pub use self::penalty_net::PenaltyNet;
 pub use self::projected_gradient::{ITERATIONS, ProjectedGradient, Samples, descend};
+pub use self::repaired::{NoRepair, Repair, RepairedNet};
 use crate::problem::{Objective, Problem};
 use crate::{ProjectorRecipe, StudyError, StudySet, Workshop};
 

@@ -2,10 +2,12 @@
 //!
 //! [`supervised`](self::Supervised) is the paper's training, toward points that projected gradient
 //! finds; [`unsupervised`](self::Unsupervised) minimises the objective itself, through whatever
-//! [`Correction`] stands between the network and the answer.
+//! [`Correction`] stands between the network and the answer; [`plain`](self::Plain) does so too, with
+//! the few steps and plain settings of the paper's baselines.
 
 mod correction;
 mod features;
+mod plain;
 mod supervised;
 mod unsupervised;
 
@@ -14,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use self::correction::{Correction, Frozen, Uncorrected};
 pub use self::features::Features;
+pub use self::plain::{Plain, Training};
 pub use self::supervised::{Supervised, Targets};
 pub use self::unsupervised::Unsupervised;
 use crate::StudyError;
