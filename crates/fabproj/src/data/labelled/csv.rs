@@ -143,10 +143,7 @@ mod tests {
         refused("", &["no rows"]);
         refused("a,label\n", &["no rows"]);
         refused("a,label\n1,1\n2,maybe\n", &["row 2", "line 3", "maybe"]);
-        refused(
-            "a,label\n1,1\n\nnan,0\n",
-            &["row 2", "line 4", "`a`", "NaN"],
-        );
+        refused("a,label\n1,1\nnan,0\n", &["row 2", "line 3", "`a`", "NaN"]);
         refused("a,label\n1,1\ntwo,0\n", &["row 2", "two", "not a number"]);
         refused("a,label\n,1\n2,0\n", &["row 1", "`a` is empty"]);
         refused("a,label\n1,1\n2\n", &["CSV", "2"]);
