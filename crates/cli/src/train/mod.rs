@@ -16,7 +16,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use fabproj::certify::{Plan, certify};
 use fabproj::file::{ModelFile, Record};
-use fabproj::set::{ConstraintSet, Learned};
+use fabproj::set::{ConstraintSet, Counted, Learned};
 use fabproj::train::Session;
 use serde_json::json;
 
@@ -26,6 +26,7 @@ use self::log::Log;
 use self::progress::Progress;
 use self::recipe::{Outcome, Preset, Recipe};
 use self::summary::Summary;
+use crate::failure::wrong_usage;
 use crate::interrupt::{STOPPED, stop_on_interrupt};
 use crate::opened::{Opened, find_set};
 use crate::options::Common;
@@ -83,9 +84,15 @@ pub struct Arguments {
     #[command(flatten)]
     labels: Labels,
 
-    /// Fresh points of each kind that the certificate is made from
-    #[arg(long, value_name = "N", default_value_t = Plan::default().samples)]
-    samples: usize,
+    /// Fresh points of each kind that the certificate is made from [default: 100000, or what
+    /// --max-queries leaves]
+    #[arg(long, value_name = "N")]
+    samples: Option<usize>,
+
+    /// Membership queries that training and certificate may make together, for sets that are costly to
+    /// ask
+    #[arg(long, value_name = "N")]
+    max_queries: Option<u64>,
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
@@ -93,11 +100,13 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         plot::check(figure)?;
     }
     let points = arguments.labels.read(&arguments.set)?;
+    let mut assignments = arguments.assignments.clone();
+    assignments.extend(arguments.training_queries()?);
     let recipe = Recipe::new(
         arguments.preset,
         arguments.quick,
         arguments.config.as_deref(),
-        &arguments.assignments,
+        &assignments,
     )?;
     let model = model_path(arguments);
     check_place(arguments, &model)?;
@@ -112,13 +121,45 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let training = Training {
         arguments,
         common,
-        set,
+        set: Counted::new(set),
         points,
         learned,
         recipe,
         model,
     };
     training.run()
+}
+
+/// Share of the queries that is left for the certificate, and how many queries each of its points may
+/// cost: input, projection, guard and its repairs, decodes inside and on the surface.
+const CERTIFICATE_SHARE: f64 = 0.3;
+const QUERIES_PER_SAMPLE: f64 = 8.0;
+/// Fewer points say nothing.
+const LEAST_SAMPLES: usize = 100;
+
+impl Arguments {
+    /// The setting that limits the training's queries, if they are limited.
+    fn training_queries(&self) -> Result<Option<String>> {
+        let Some(queries) = self.max_queries else {
+            return Ok(None);
+        };
+        if !matches!(self.preset, Preset::Default | Preset::Small) {
+            return Err(wrong_usage(
+                "--max-queries is for the presets default and small: the paper's asks as often as its \
+                 sampling does",
+            ));
+        }
+        let training = ((1.0 - CERTIFICATE_SHARE) * queries as f64) as u64;
+        Ok(Some(format!("max-queries={training}")))
+    }
+
+    fn samples(&self) -> usize {
+        let left = self.max_queries.map(|queries| {
+            let samples = CERTIFICATE_SHARE * queries as f64 / QUERIES_PER_SAMPLE;
+            (samples as usize).clamp(LEAST_SAMPLES, Plan::default().samples)
+        });
+        self.samples.or(left).unwrap_or(Plan::default().samples)
+    }
 }
 
 /// Where the model goes unless told otherwise.
@@ -172,7 +213,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 struct Training<'a> {
     arguments: &'a Arguments,
     common: &'a Common,
-    set: Arc<dyn ConstraintSet>,
+    set: Counted<Arc<dyn ConstraintSet>>,
     /// The labelled points and what was learned from them, if they are all that is known.
     points: Option<Points>,
     learned: Option<Arc<Learned>>,
@@ -213,7 +254,7 @@ impl Training<'_> {
             stop: Some(stop),
         };
         let outcome = self.recipe.train(
-            self.set.as_ref(),
+            &self.set,
             self.points.as_ref().map(|points| &points.data),
             self.common.seed,
             &session,
@@ -226,7 +267,7 @@ impl Training<'_> {
                 return self.stopped();
             }
         };
-        let mut record = Record::of(self.set.as_ref());
+        let mut record = Record::of(&self.set);
         record.preset = identity.preset;
         record.seed = identity.seed;
         record.config = identity.config;
@@ -249,11 +290,13 @@ impl Training<'_> {
         let training_seconds = started.elapsed().as_secs_f64();
         let projector = file.projector()?;
         let plan = Plan {
-            samples: self.arguments.samples,
+            samples: self.arguments.samples(),
             seed: self.common.seed,
             ..Plan::default()
         };
-        let certificate = certify(self.set.as_ref(), &projector, &plan)?;
+        let training_queries = self.set.queries();
+        let certificate = certify(&self.set, &projector, &plan)?;
+        let queries = (training_queries, self.set.queries() - training_queries);
         file.record.certificate = Some(serde_json::to_value(&certificate)?);
         file.save(&self.model).context(
             "the model was trained, but not saved; its checkpoints are kept: the same command with \
@@ -268,7 +311,7 @@ impl Training<'_> {
         };
         let mut files = vec![self.model.clone(), log.path.clone()];
         if let Some(figure) = &self.arguments.plot {
-            plot::write(&opened, self.set.as_ref(), figure, plot::WIDTH, self.common)?;
+            plot::write(&opened, &self.set, figure, plot::WIDTH, self.common)?;
             files.push(figure.clone());
         }
         let latency = bench::quick_latency(&opened, TIMED_CALLS)?;
@@ -281,6 +324,7 @@ impl Training<'_> {
             files,
             preset: self.arguments.preset,
             quick: self.arguments.quick,
+            queries,
             learned: self.learned.as_ref().map(|set| set.record().clone()),
         })
     }

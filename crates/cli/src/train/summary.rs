@@ -16,6 +16,7 @@ use crate::show::{self, confidence, count, number, percent, time};
 /// Below these a model deserves a warning.
 const GOOD_RAW: f64 = 0.99;
 const GOOD_DECODES: f64 = 0.98;
+const GOOD_CHART: f64 = 0.95;
 const GOOD_COVERAGE: f64 = 0.95;
 const GOOD_SLICE: f64 = 0.97;
 
@@ -33,6 +34,8 @@ pub struct Summary {
     pub quick: bool,
     /// For a set that was learned from labelled points: what is known about it.
     pub learned: Option<LearnedRecord>,
+    /// Membership queries of the training, and of the certificate.
+    pub queries: (u64, u64),
 }
 
 impl Summary {
@@ -53,6 +56,8 @@ impl Summary {
                 "p99_ns": self.latency_ns.1,
                 "certificate": self.certificate,
                 "training": self.training,
+                "queries": self.queries.0,
+                "certificate_queries": self.queries.1,
                 "statistical": self.certificate.statistical,
                 "learned": self.learned,
                 "warnings": warnings,
@@ -130,6 +135,14 @@ impl Summary {
                 ),
             ),
             row("training", time(self.training_seconds)),
+            row(
+                "membership queries",
+                format!(
+                    "{} in training, {} for the certificate",
+                    count(self.queries.0 as usize),
+                    count(self.queries.1 as usize)
+                ),
+            ),
             row("written", files.join("\n")),
         ]);
         show::pairs(&rows)
@@ -161,6 +174,17 @@ impl Summary {
             let share = percent(decodes);
             problems.push(format!(
                 "only {share} of the latent set decodes to feasible points"
+            ));
+        }
+        let worst_chart = certificate
+            .charts
+            .iter()
+            .map(|chart| chart.inside.feasible.min(chart.surface.feasible))
+            .fold(1.0, f64::min);
+        if decodes >= GOOD_DECODES && worst_chart < GOOD_CHART {
+            let share = percent(worst_chart);
+            problems.push(format!(
+                "one chart decodes to feasible points only {share} of the time"
             ));
         }
         if let Some(share) = certificate.coverage.filter(|share| *share < GOOD_COVERAGE) {

@@ -53,6 +53,9 @@ pub struct ShapeConfig {
     pub boundary: usize,
     /// Uniform draws before rejection sampling gives up. Default 4000000.
     pub draws: usize,
+    /// Membership queries that the training may make; left out: as many as it takes. Below some
+    /// millions, a discriminator answers in the set's place.
+    pub max_queries: Option<u64>,
     /// Anchors stored for the guard. Default 64.
     pub anchors: usize,
     /// Fresh points of each kind on which a candidate is measured. Default 20000.
@@ -85,6 +88,7 @@ impl Default for ShapeConfig {
             infeasible: 20_000,
             boundary: 12_000,
             draws: 4_000_000,
+            max_queries: None,
             anchors: 64,
             samples: 20_000,
             rounds: 3,
@@ -146,6 +150,9 @@ impl ShapeConfig {
         count("infeasible", self.infeasible, 100, 1 << 24)?;
         count("boundary", self.boundary, 100, 1 << 24)?;
         count("draws", self.draws, 100, 1 << 40)?;
+        if let Some(queries) = self.max_queries {
+            check("max-queries", queries as f64, 1_000.0, 1e12)?;
+        }
         count("anchors", self.anchors, 1, 1 << 16)?;
         count("samples", self.samples, 100, 1 << 24)?;
         count("rounds", self.rounds, 1, 64)?;

@@ -12,6 +12,7 @@ pub mod paper;
 mod penalty;
 pub mod session;
 pub mod shape;
+mod sparing;
 pub mod state;
 
 pub use config::{ConfigError, ShapeConfig};

@@ -15,11 +15,12 @@ use super::config::ShapeConfig;
 use super::fit::{LatentKind, hole};
 use super::measure::{ChartQuality, Goals, Quality};
 use super::session::{Event, Session};
+use super::sparing::shape_sparingly;
 use crate::data::pieces::Pieces;
 use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::Restorer;
 use crate::data::{Pool, PoolSizes};
-use crate::set::ConstraintSet;
+use crate::set::{Calibration, ConstraintSet};
 
 /// Nodes of the graph that finds the pieces.
 const GRAPH_NODES: usize = 4_000;
@@ -69,6 +70,10 @@ pub struct ShapeSummary {
     pub empty_fraction: f64,
     /// Membership queries made.
     pub queries: u64,
+    /// Where queries were limited: how far the discriminator that answered in the set's place agrees
+    /// with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
     /// The candidate that was kept.
     pub chosen: Candidate,
     /// Margins of its charts at the end, working units.
@@ -90,6 +95,9 @@ pub fn shape(
     session: &Session,
 ) -> Result<(Model, ShapeSummary), TrainError> {
     config.validate()?;
+    if let Some(queries) = config.max_queries {
+        return shape_sparingly(set, config, queries, seed, session);
+    }
     session.emit(&Event::Stage {
         name: "sampling the set",
     });
@@ -124,6 +132,7 @@ pub fn shape(
         feasible_fraction: pool.feasible_fraction,
         empty_fraction: pool.empty_fraction,
         queries: pool.oracle.queries(),
+        calibration: None,
         chosen,
         margins,
         candidates: contest.tried,
@@ -163,7 +172,7 @@ impl Contest {
 }
 
 /// Independent random numbers for each use, so that one does not shift another.
-fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
+pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(stream);
     rng

@@ -1,0 +1,261 @@
+//! Training within a number of membership queries, for sets that are costly to ask.
+//!
+//! The queries are spent on points where they tell most: some everywhere, most of them along bisections of
+//! the boundary. A discriminator learns the set from these points and answers in the set's place while the
+//! charts are trained.
+
+use fabproj_core::{Anchor, Model};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::config::ShapeConfig;
+use super::error::TrainError;
+use super::labelled::{LabelledConfig, learn_set};
+use super::session::{Event, Session};
+use super::shape::{ShapeSummary, shape, stream};
+use crate::data::PoolError;
+use crate::data::labelled::{LabelledData, LabelledError};
+use crate::set::{ConstraintSet, Description, Interval, Learned};
+
+/// Share of the queries that go to inputs of interest, wherever they are.
+const EVERYWHERE: f64 = 0.3;
+/// Share of the queries after which walks from feasible points stop, where these are rare.
+const WALKS: f64 = 0.4;
+/// Share of the queries that is left for testing anchors.
+const ANCHORS: f64 = 0.01;
+/// Halvings between a feasible and an infeasible point. More would only tell what is known already.
+const HALVINGS: usize = 8;
+
+/// Trains by the `default` recipe with at most `queries` membership queries.
+pub(super) fn shape_sparingly(
+    set: &dyn ConstraintSet,
+    config: &ShapeConfig,
+    queries: u64,
+    seed: u64,
+    session: &Session,
+) -> Result<(Model, ShapeSummary), TrainError> {
+    session.emit(&Event::Stage {
+        name: "asking the set",
+    });
+    let gathered = Gathering::new(set, queries, stream(seed, 3)).gather()?;
+    let fraction = gathered.fraction();
+    let data = gathered.data()?;
+    let learned = learn_set("set", &data, &LabelledConfig::default(), seed, session)?;
+    let unlimited = ShapeConfig {
+        max_queries: None,
+        ..config.clone()
+    };
+    let guess = Guess {
+        set,
+        learned: &learned,
+    };
+    let (mut model, mut summary) = shape(&guess, &unlimited, seed, session)?;
+    let tested = model.anchors.len() as u64;
+    model.anchors.retain(|anchor| verified(set, anchor));
+    if model.anchors.is_empty() {
+        model.anchors = known_points(&model, &data, config.anchors);
+    }
+    summary.feasible_fraction = fraction;
+    summary.queries = data.rows() as u64 + tested;
+    summary.calibration = Some(learned.record().calibration);
+    Ok((model, summary))
+}
+
+fn verified(set: &dyn ConstraintSet, anchor: &Anchor) -> bool {
+    let wide = |values: &[f32]| values.iter().map(|v| f64::from(*v)).collect::<Vec<_>>();
+    set.contains(&wide(&anchor.point), &wide(&anchor.parameters))
+}
+
+/// Feasible points that were asked about, as anchors without a latent that leads to them.
+fn known_points(model: &Model, data: &LabelledData, count: usize) -> Vec<Anchor> {
+    let narrow = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
+    let feasible = (0..data.rows()).filter(|row| data.labels()[*row]);
+    let anchor = |row: usize| Anchor {
+        chart: 0,
+        latent: vec![0.0; model.charts[0].encoder.outputs()],
+        parameters: narrow(data.x(row)),
+        point: narrow(data.y(row)),
+    };
+    feasible.take(count).map(anchor).collect()
+}
+
+/// The set with the membership test of its discriminator.
+struct Guess<'a> {
+    set: &'a dyn ConstraintSet,
+    learned: &'a Learned,
+}
+
+impl ConstraintSet for Guess<'_> {
+    fn dim(&self) -> usize {
+        self.set.dim()
+    }
+
+    fn parameter_dim(&self) -> usize {
+        self.set.parameter_dim()
+    }
+
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        self.learned.contains(y, x)
+    }
+
+    fn bounds(&self) -> Vec<Interval> {
+        self.set.bounds()
+    }
+
+    fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
+        self.set.draw_input(x, uniform, y);
+    }
+
+    fn parameter_bounds(&self) -> Vec<Interval> {
+        self.set.parameter_bounds()
+    }
+
+    fn description(&self) -> Description {
+        self.set.description()
+    }
+}
+
+/// Points of which the set has told whether they are feasible.
+struct Gathering<'a> {
+    set: &'a dyn ConstraintSet,
+    /// Points that may be asked about.
+    most: usize,
+    points: Vec<f64>,
+    parameters: Vec<f64>,
+    labels: Vec<bool>,
+    /// How many of the first were inputs of interest.
+    inputs: usize,
+    rng: ChaCha8Rng,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(set: &'a dyn ConstraintSet, queries: u64, rng: ChaCha8Rng) -> Self {
+        Self {
+            set,
+            most: ((1.0 - ANCHORS) * queries as f64) as usize,
+            points: Vec::new(),
+            parameters: Vec::new(),
+            labels: Vec::new(),
+            inputs: 0,
+            rng,
+        }
+    }
+
+    fn gather(mut self) -> Result<Self, PoolError> {
+        let share = |share: f64| (share * self.most as f64) as usize;
+        let (everywhere, walks) = (share(EVERYWHERE), share(WALKS));
+        while self.labels.len() < everywhere {
+            let x = self.draw_parameters();
+            let y = self.draw_input(&x);
+            self.ask(&y, &x);
+        }
+        self.inputs = self.labels.len();
+        let found = self.labels.iter().filter(|label| **label).count();
+        let drawn = self.inputs as u64;
+        if found == 0 {
+            return Err(PoolError::TooFewFeasible { found, drawn });
+        }
+        if found == self.inputs {
+            return Err(PoolError::NothingInfeasible { drawn });
+        }
+        while self.labels.len() < walks && self.rare() {
+            self.walk();
+        }
+        while self.labels.len() < self.most {
+            self.bisect();
+        }
+        Ok(self)
+    }
+
+    /// Share of feasible inputs of interest.
+    fn fraction(&self) -> f64 {
+        let inputs = &self.labels[..self.inputs];
+        inputs.iter().filter(|label| **label).count() as f64 / self.inputs.max(1) as f64
+    }
+
+    /// Whether feasible points are fewer than a tenth.
+    fn rare(&self) -> bool {
+        10 * self.labels.iter().filter(|label| **label).count() < self.labels.len()
+    }
+
+    fn data(self) -> Result<LabelledData, LabelledError> {
+        LabelledData::new(
+            self.set.names(),
+            self.points,
+            self.set.parameter_names(),
+            self.parameters,
+            self.labels,
+        )
+    }
+
+    fn ask(&mut self, y: &[f64], x: &[f64]) -> bool {
+        let label = self.set.contains(y, x);
+        self.points.extend_from_slice(y);
+        self.parameters.extend_from_slice(x);
+        self.labels.push(label);
+        label
+    }
+
+    fn draw_parameters(&mut self) -> Vec<f64> {
+        let bounds = self.set.parameter_bounds().into_iter();
+        bounds
+            .map(|(low, high)| low + (high - low) * self.rng.random::<f64>())
+            .collect()
+    }
+
+    fn draw_input(&mut self, x: &[f64]) -> Vec<f64> {
+        let mut y = vec![0.0; self.set.dim()];
+        let rng = &mut self.rng;
+        self.set.draw_input(x, &mut || rng.random::<f64>(), &mut y);
+        y
+    }
+
+    /// A random point with the given label, and its parameters.
+    fn pick(&mut self, label: bool) -> (Vec<f64>, Vec<f64>) {
+        let (dim, parameter_dim) = (self.set.dim(), self.set.parameter_dim());
+        loop {
+            let row = self.rng.random_range(0..self.labels.len());
+            if self.labels[row] == label {
+                return (
+                    self.points[row * dim..][..dim].to_vec(),
+                    self.parameters[row * parameter_dim..][..parameter_dim].to_vec(),
+                );
+            }
+        }
+    }
+
+    /// A step from a feasible point, a tenth of the bounds long at most.
+    fn walk(&mut self) {
+        let (mut y, x) = self.pick(true);
+        let reach = 0.1 * self.rng.random::<f64>();
+        for (value, (low, high)) in y.iter_mut().zip(self.set.bounds()) {
+            *value += reach * (high - low) * self.rng.random_range(-1.0..1.0);
+        }
+        self.ask(&y, &x);
+    }
+
+    /// Halves the way between a feasible and an infeasible point.
+    fn bisect(&mut self) {
+        let (mut inside, x) = self.pick(true);
+        let (mut outside, at) = self.pick(false);
+        // An infeasible point of another x may be feasible at this one.
+        if at != x && self.ask(&outside, &x) {
+            return;
+        }
+        for _ in 0..HALVINGS {
+            if self.labels.len() >= self.most {
+                return;
+            }
+            let middle: Vec<f64> = inside
+                .iter()
+                .zip(&outside)
+                .map(|(a, b)| 0.5 * (a + b))
+                .collect();
+            if self.ask(&middle, &x) {
+                inside = middle;
+            } else {
+                outside = middle;
+            }
+        }
+    }
+}
