@@ -12,6 +12,7 @@ use fabproj::train::{Session, ShapeConfig, shape};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::method::{Mapping, MappingConfig, Task};
 use crate::plan::{Event, Observer};
 use crate::problem::Objective;
 use crate::protocol::{Exam, Protocol};
@@ -76,6 +77,7 @@ pub struct Workshop<'a> {
     stop: Option<&'a AtomicBool>,
     projectors: Shelf<SharedProjector>,
     targets: Shelf<Arc<Targets>>,
+    mappings: Shelf<Arc<Mapping>>,
     exams: Shelf<Arc<Exam>>,
 }
 
@@ -90,6 +92,7 @@ impl<'a> Workshop<'a> {
             stop: None,
             projectors: Shelf::new(),
             targets: Shelf::new(),
+            mappings: Shelf::new(),
             exams: Shelf::new(),
         }
     }
@@ -240,6 +243,21 @@ impl<'a> Workshop<'a> {
         let key = format!("{} {objective} {seed}", set.name());
         self.targets
             .get_or_make(&key, || Ok(Arc::new(Targets::make(set, objective, seed)?)))
+    }
+
+    /// The invertible network of a task's set and seed, trained once for all objectives.
+    ///
+    /// # Errors
+    /// [`StudyError`] when the training fails or is stopped.
+    pub fn mapping(
+        &self,
+        config: &MappingConfig,
+        task: &Task<'_>,
+    ) -> Result<Arc<Mapping>, StudyError> {
+        let settings = to_value(config);
+        let key = format!("{} {settings} {}", task.set.name(), task.seed);
+        self.mappings
+            .get_or_make(&key, || Ok(Arc::new(Mapping::train(config, task)?)))
     }
 
     /// The problems that all methods are asked.

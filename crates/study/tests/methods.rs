@@ -53,6 +53,7 @@ fn tiny() -> Effort {
         small_projector: projector.clone(),
         projector,
         solver_steps: 200,
+        mapping_steps: 300,
     }
 }
 
@@ -100,14 +101,16 @@ fn the_papers_method_runs_from_end_to_end() {
 
 #[test]
 fn the_network_baselines_run_from_end_to_end() {
-    for method in ["penalty-net", "fsnet"] {
+    for method in ["penalty-net", "fsnet", "homeomorphic"] {
         let (raw, guarded) = answers(method, "star-shaped", Objective::Linear);
         assert!(raw.paper_gap.mean.is_finite() && guarded.is_none());
         assert!(raw.feasible > 0, "{method}: {raw:?}");
     }
-    let (raw, _) = answers("fsnet-fair", "star-shaped", Objective::Linear);
-    assert_eq!(raw.feasible_share(), 1.0);
-    assert!(raw.true_gap.mean < 0.5, "{raw:?}");
+    for method in ["fsnet-fair", "homeomorphic-fair"] {
+        let (raw, _) = answers(method, "star-shaped", Objective::Linear);
+        assert_eq!(raw.feasible_share(), 1.0, "{method}");
+        assert!(raw.true_gap.mean < 0.5, "{method}: {raw:?}");
+    }
     let (raw, _) = answers("penalty-net-fair", "star-shaped", Objective::Linear);
     assert!(raw.feasible_share() > 0.3, "{raw:?}");
     assert!(raw.true_gap.mean < 0.5, "{raw:?}");
@@ -127,6 +130,7 @@ fn answers_allocate_nothing() {
         "penalty-net",
         "fsnet",
         "fsnet-fair",
+        "homeomorphic",
     ] {
         let task = Task {
             set: set.clone(),

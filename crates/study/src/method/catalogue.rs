@@ -9,6 +9,7 @@ use super::Method;
 use super::augmented_lagrangian::AugmentedLagrangian;
 use super::fab::Fab;
 use super::fsnet::{FsNet, Style};
+use super::homeomorphic::{Homeomorphic, MappingConfig};
 use super::interior_point::InteriorPoint;
 use super::ours::Ours;
 use super::penalty::Penalty;
@@ -210,6 +211,29 @@ fn fair_fsnet(effort: &Effort) -> FsNet {
     }
 }
 
+/// Homeomorphic Projection as released, with the paper's common network.
+fn homeomorphic(effort: &Effort) -> Homeomorphic {
+    Homeomorphic {
+        predictor: penalty_net(),
+        mapping: MappingConfig {
+            steps: effort.mapping_steps,
+            ..MappingConfig::default()
+        },
+    }
+}
+
+/// Homeomorphic Projection as we would train it.
+fn fair_homeomorphic(effort: &Effort) -> Homeomorphic {
+    Homeomorphic {
+        predictor: fair_penalty_net(effort),
+        mapping: MappingConfig {
+            steps: effort.mapping_steps,
+            inside: true,
+            ..MappingConfig::default()
+        },
+    }
+}
+
 /// The baselines that learn, as the paper has them.
 fn networks() -> Vec<Entry> {
     vec![
@@ -220,6 +244,14 @@ fn networks() -> Vec<Entry> {
         Entry::new(("fsnet", "FSNet"), Group::Main, |_| fsnet())
             .in_paper("FSNet")
             .planar(),
+        Entry::new(
+            ("homeomorphic", "Homeomorphic Projection"),
+            Group::Main,
+            homeomorphic,
+        )
+        .in_paper("Homeomorphic Projection")
+        .planar()
+        .takes(10.0),
     ]
 }
 
@@ -240,6 +272,13 @@ fn networks_with_our_budget() -> Vec<Entry> {
         )
         .guarded()
         .takes(10.0),
+        Entry::new(
+            ("homeomorphic-fair", "Homeomorphic Projection, our budget"),
+            Group::Fair,
+            fair_homeomorphic,
+        )
+        .guarded()
+        .takes(20.0),
     ]
 }
 
