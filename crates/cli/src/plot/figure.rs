@@ -35,6 +35,9 @@ const ENCODINGS: usize = 1400;
 const DISTANCES: usize = 4000;
 /// Coordinates that are drawn as bars, at most.
 const MOST_BARS: usize = 24;
+/// Places among which the x of panels are chosen, and uniform draws by which the set is looked for there.
+const PLACES: usize = 16;
+const PLACE_DRAWS: usize = 1000;
 /// Inputs that are drawn in search of an infeasible one.
 const INPUT_TRIES: usize = 1000;
 /// How far from a plane a decode may be to be shown in it, in the model's scale.
@@ -159,7 +162,7 @@ fn plane_and_latent(opened: &Opened, source: &mut Source<'_>) -> Result<String> 
 /// An input-dependent set in two dimensions: five x, and the latent space.
 fn several_parameters(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
     let encodings = source.encodings(ENCODINGS)?;
-    let parameters: Vec<_> = (0..5).map(|index| parameters(source, index)).collect();
+    let parameters = parameters(source, 5);
     let decodes = parameters
         .iter()
         .map(|x| source.decodes(x, FEWER_DECODES.0, FEWER_DECODES.1))
@@ -192,8 +195,10 @@ fn many_dimensions(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
     let height = if bars { 1040.0 } else { 800.0 };
     titled(opened, height, &entries, |area| {
         let (top, mut bottom) = area.split_vertically(units(390.0));
-        for (index, panel) in top.split_evenly((1, 3)).iter().enumerate() {
-            plane_through_centre(opened, source, index, panel)?;
+        let parameters = parameters(source, 3);
+        let panels = top.split_evenly((1, 3));
+        for (index, (panel, x)) in panels.iter().zip(&parameters).enumerate() {
+            plane_through_centre(opened, source, index, x, panel)?;
         }
         if bars {
             let (middle, rest) = bottom.split_vertically(units(240.0));
@@ -249,6 +254,7 @@ fn plane_through_centre(
     opened: &Opened,
     source: &mut Source<'_>,
     index: usize,
+    x: &[f64],
     panel: &Area<'_>,
 ) -> Result<()> {
     let dim = source.set.dim();
@@ -257,11 +263,10 @@ fn plane_through_centre(
     let bounds = source.set.bounds();
     // A fixed set has planes in different directions, an input-dependent one the same at several x.
     let fixed = source.set.parameter_dim() == 0;
-    let x = parameters(source, index);
     let direction = if fixed { index } else { 0 };
     let random = dim > 3 && direction > 0;
     let (plane, labels, region) = if random {
-        let plane = Plane::random(&centre, &x, &mut source.rng);
+        let plane = Plane::random(&centre, x, &mut source.rng);
         let halves = bounds.iter().map(|(low, high)| 0.5 * (high - low));
         let half = halves.fold(f64::INFINITY, f64::min);
         (
@@ -271,12 +276,12 @@ fn plane_through_centre(
         )
     } else {
         let (first, second) = [(0, 1), (0, 2), (1, 2)][direction];
-        let plane = Plane::of_coordinates(&centre, first, second, &x);
+        let plane = Plane::of_coordinates(&centre, first, second, x);
         let labels = [names[first].clone(), names[second].clone()];
         (plane, labels, region(&bounds, first, second))
     };
     let title = match (fixed, random) {
-        (false, _) => parameter_title(opened, &x),
+        (false, _) => parameter_title(opened, x),
         (true, true) => "a random plane through the centre".to_owned(),
         (true, false) => format!(
             "plane of {} and {} through the centre",
@@ -332,8 +337,7 @@ fn one_dimension(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
     let entries = entries(source.projector.charts(), false);
     titled(opened, 560.0, &entries, |area| {
         let areas = area.split_evenly((1, panels + 1));
-        for (index, panel) in areas.iter().enumerate().take(panels) {
-            let x = parameters(source, index);
+        for (panel, x) in areas.iter().zip(parameters(source, panels)) {
             let title = if x.is_empty() {
                 "projection".to_owned()
             } else {
@@ -345,8 +349,21 @@ fn one_dimension(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
     })
 }
 
-/// The x of a panel: the middle first, then places spread over the parameters' bounds.
-fn parameters(source: &Source<'_>, index: usize) -> Vec<f64> {
+/// The x of panels: of the first places of a sequence those where the set is not empty, as far as there are
+/// any.
+fn parameters(source: &mut Source<'_>, panels: usize) -> Vec<Vec<f64>> {
+    let places = (0..PLACES).map(|index| place(source, index));
+    let places: Vec<_> = places.collect();
+    let (mut found, empty): (Vec<_>, Vec<_>) = places
+        .into_iter()
+        .partition(|x| source.meets_the_set(x, PLACE_DRAWS));
+    found.extend(empty);
+    found.truncate(panels);
+    found
+}
+
+/// The middle first, then places spread over the parameters' bounds.
+fn place(source: &Source<'_>, index: usize) -> Vec<f64> {
     if index == 0 {
         return source.middle_x();
     }

@@ -119,6 +119,12 @@ impl<'a> Source<'a> {
             .collect()
     }
 
+    /// Whether one of so many uniform draws is feasible at x.
+    pub fn meets_the_set(&mut self, x: &[f64], draws: usize) -> bool {
+        let bounds = self.set.bounds();
+        (0..draws).any(|_| self.set.contains(&self.uniform(&bounds), x))
+    }
+
     /// The middle of the parameters' bounds.
     pub fn middle_x(&self) -> Vec<f64> {
         let bounds = self.set.parameter_bounds();

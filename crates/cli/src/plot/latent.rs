@@ -17,7 +17,11 @@ const MOST_CHARTS: usize = 9;
 /// Draws the latent spaces of all charts side by side.
 pub fn draw(area: &Area<'_>, source: &Source<'_>, encodings: &[Encoding]) -> Result<()> {
     let charts = source.projector.charts().min(MOST_CHARTS);
-    let columns = (charts as f64).sqrt().ceil() as usize;
+    // Panels about as wide as high.
+    let (width, height) = area.dim_in_pixel();
+    let aspect = f64::from(width) / f64::from(height.max(1));
+    let columns = (charts as f64 * aspect).sqrt().round() as usize;
+    let columns = columns.clamp(1, charts.max(1));
     let panels = area.split_evenly((charts.div_ceil(columns), columns));
     for (chart, panel) in panels.iter().enumerate().take(charts) {
         let own: Vec<_> = encodings
