@@ -66,11 +66,14 @@ pub struct Bisection {
 
 impl Bisection {
     /// With a trained mapping.
-    pub fn new(mapping: Mapping, set: Arc<StudySet>) -> Self {
+    pub fn new(mut mapping: Mapping, set: Arc<StudySet>) -> Self {
+        let zero = vec![0.0; set.dim()];
+        // Takes its memory now: the first point that needs repair may come late.
+        mapping.forward(&zero);
         Self {
             mapping,
-            target: vec![0.0; set.dim()],
-            trial: vec![0.0; set.dim()],
+            target: zero.clone(),
+            trial: zero,
             set,
         }
     }
