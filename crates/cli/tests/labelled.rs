@@ -242,3 +242,35 @@ fn labels_that_tell_nothing_are_refused() {
     run(&["train", "missing.npz"]).failed(1, &["missing.npz"]);
     assert!(!folder.path().join("points.safetensors").exists());
 }
+
+#[test]
+fn the_worked_example_holds_against_the_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/labelled-data");
+    for file in ["points.csv", "asked.csv", "truth.toml"] {
+        std::fs::copy(source.join(file), folder.path().join(file)).unwrap();
+    }
+    let truth = fabproj::set::from_file(source.join("truth.toml")).unwrap();
+    let points = std::fs::read_to_string(source.join("points.csv")).unwrap();
+    for line in points.lines().skip(1) {
+        let row: Vec<f64> = line
+            .split(',')
+            .map(|field| field.parse().unwrap())
+            .collect();
+        assert_eq!(truth.contains(&row[..2], &[]), row[2] == 1.0, "{line}");
+    }
+
+    let train = "train points.csv --quick --seed 1 --samples 1000 -o reactor.safetensors";
+    let words = |text: &'static str| text.split(' ').collect::<Vec<_>>();
+    run(folder.path(), &words(train)).done();
+    let certify = "certify reactor.safetensors truth.toml --samples 4000 --json";
+    let json = run(folder.path(), &words(certify)).done().json();
+    assert!(json["guarded_feasible"].as_f64().unwrap() > 0.97, "{json}");
+    let project = "project reactor.safetensors asked.csv --guard";
+    let ran = run(folder.path(), &words(project)).done();
+    assert!(
+        ran.stdout.contains("wednesday,330,60,kept"),
+        "{}",
+        ran.stdout
+    );
+}

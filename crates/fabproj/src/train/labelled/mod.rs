@@ -123,7 +123,8 @@ pub fn learn_set(
         });
         held.collect()
     };
-    let threshold = choose_threshold(&held(&split.choosing), config.precision, config.confidence);
+    let threshold = choose_threshold(&held(&split.choosing), config.precision, config.confidence)
+        .max(region.score_inside(&scorer, &data, &split.training));
     let calibration = calibrate(
         &held(&split.stating),
         threshold,
@@ -159,6 +160,14 @@ struct Region {
     frame: Frame,
     parameter_frame: Frame,
 }
+
+/// How far inside the boundary between the labels a point is at least to be accepted, in spacings of the
+/// rows; and at most, in half-widths of the feasible box. Between rows of different labels the boundary
+/// may be anywhere, and projections end up on the guess of it.
+const MARGIN: f64 = 0.35;
+const LARGEST_MARGIN: f64 = 0.03;
+/// Rows at the boundary at which the score's slope is looked at.
+const SLOPES: usize = 200;
 
 /// Rows this many half-widths from the middle of the feasible box still have a say in what is feasible
 /// within it.
@@ -204,6 +213,42 @@ impl Region {
         } else {
             f32::NEG_INFINITY
         }
+    }
+
+    /// The score at the margin inside the boundary, by the slope of the score there.
+    fn score_inside(&self, scorer: &Scorer, data: &LabelledData, rows: &[usize]) -> f32 {
+        let scores = rows
+            .iter()
+            .map(|row| (self.score(scorer, data, *row), *row));
+        let mut scores: Vec<(f32, usize)> = scores.filter(|(score, _)| score.is_finite()).collect();
+        let dim = data.dim() + data.parameter_dim();
+        let spacing = 2.0 * (scores.len().max(1) as f64).powf(-1.0 / dim as f64);
+        scores.sort_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+        let nearest = scores.iter().take(SLOPES);
+        let mut slopes: Vec<f64> = nearest
+            .map(|(_, row)| self.slope(scorer, data, *row))
+            .collect();
+        slopes.sort_by(f64::total_cmp);
+        let slope = slopes.get(slopes.len() / 2).copied().unwrap_or(0.0);
+        (slope * (MARGIN * spacing).min(LARGEST_MARGIN)) as f32
+    }
+
+    /// How fast the score changes with y at a row, per half-width of the feasible box.
+    fn slope(&self, scorer: &Scorer, data: &LabelledData, row: usize) -> f64 {
+        const STEP: f64 = 1e-2;
+        let mut y = data.y(row).to_vec();
+        let mut square = 0.0;
+        for (j, scale) in self.frame.scale.iter().enumerate() {
+            let (here, step) = (y[j], STEP * f64::from(*scale));
+            let mut moved = |to: f64| {
+                y[j] = to;
+                f64::from(scorer.score(&y, data.x(row)))
+            };
+            let slope = (moved(here + step) - moved(here - step)) / (2.0 * STEP);
+            moved(here);
+            square += slope * slope;
+        }
+        square.sqrt()
     }
 
     fn record(self, points: LabelReport, calibration: crate::set::Calibration) -> LearnedRecord {
