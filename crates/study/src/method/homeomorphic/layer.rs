@@ -298,10 +298,94 @@ fn factorise(matrix: &mut [f64], dim: usize) -> Vec<usize> {
     order
 }
 
+/// Holds all gradients of a layer without kinks near the inputs against differences. Parameters whose
+/// mask is 0 must have none.
+#[cfg(test)]
+pub(super) fn check_gradients(
+    layer: &mut dyn Layer,
+    mask: &[f32],
+    inputs: &[f32],
+    random: &mut ChaCha8Rng,
+) {
+    let length = inputs.len();
+    let mut normal = || random.sample::<f32, _>(StandardNormal);
+    let d_outputs: Vec<f32> = (0..length).map(|_| normal()).collect();
+    let d_scales: Vec<f32> = (0..length).map(|_| normal()).collect();
+    let (mut outputs, mut scales) = (vec![0.0; length], vec![0.0; length]);
+    layer.forward(inputs, &mut outputs, &mut scales);
+    let mut d_inputs = vec![f32::NAN; length];
+    let pass = Pass {
+        outputs: &outputs,
+        d_outputs: &d_outputs,
+        d_scales: &d_scales,
+    };
+    layer.backward(&pass, &mut d_inputs);
+    let d_parameters = layer.parameters().1.to_vec();
+    // A scalar whose gradient with respect to outputs and log-scales is the one above.
+    let mut value = |layer: &mut dyn Layer, inputs: &[f32]| -> f64 {
+        layer.forward(inputs, &mut outputs, &mut scales);
+        let terms = outputs.iter().zip(&d_outputs);
+        let terms = terms.chain(scales.iter().zip(&d_scales));
+        terms.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let step = 4e-3;
+    let agree = |found: f32, up: f64, down: f64, what: &str| {
+        let difference = (up - down) / (2.0 * f64::from(step));
+        let error = (f64::from(found) - difference).abs();
+        assert!(
+            error < 2e-3 * (1.0 + difference.abs()),
+            "{what}: {found} {difference}"
+        );
+    };
+    for (index, found) in d_inputs.iter().enumerate() {
+        let mut moved = |step: f32| {
+            let mut inputs = inputs.to_vec();
+            inputs[index] += step;
+            value(layer, &inputs)
+        };
+        let (up, down) = (moved(step), moved(-step));
+        agree(*found, up, down, &format!("input {index}"));
+    }
+    for (index, found) in d_parameters.iter().enumerate() {
+        if mask[index] == 0.0 {
+            assert_eq!(*found, 0.0, "masked parameter {index}");
+            continue;
+        }
+        let mut moved = |step: f32| {
+            let before = layer.parameters().0[index];
+            layer.parameters().0[index] = before + step;
+            let value = value(layer, inputs);
+            layer.parameters().0[index] = before;
+            value
+        };
+        let (up, down) = (moved(step), moved(-step));
+        agree(*found, up, down, &format!("parameter {index}"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rand::SeedableRng;
+
+    #[test]
+    fn gradients_agree_with_differences() {
+        let mut random = ChaCha8Rng::seed_from_u64(8);
+        for dim in [1, 2, 3, 10] {
+            let layers: [Box<dyn Layer>; 2] = [
+                Box::new(ActNorm::new(dim)),
+                Box::new(Linear::new(dim, &mut random)),
+            ];
+            for mut layer in layers {
+                for parameter in layer.parameters().0 {
+                    *parameter += 0.3 * random.sample::<f32, _>(StandardNormal);
+                }
+                let inputs: Vec<f32> = (0..4 * dim).map(|i| (i as f32 * 0.9).sin()).collect();
+                let mask = vec![1.0; layer.parameters().0.len()];
+                check_gradients(layer.as_mut(), &mask, &inputs, &mut random);
+            }
+        }
+    }
 
     #[test]
     fn a_linear_layer_starts_as_a_rotation() {
