@@ -1,5 +1,6 @@
 //! The `fabproj` command: one file per sub-command, and no mathematics.
 
+mod bar;
 mod bench;
 mod certify;
 mod failure;

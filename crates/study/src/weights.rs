@@ -130,11 +130,6 @@ impl Search {
         format!("{set}, weights of {method}, seed {seed}")
     }
 
-    /// About how many seconds it takes.
-    pub fn seconds(&self) -> f64 {
-        10.0 + 24.0 * 40.0 * self.key.config.effort
-    }
-
     /// One first phase, 24 second ones, on all threads.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use super::ours::Ours;
 use super::penalty::Penalty;
 use super::penalty_net::PenaltyNet;
 use super::projected_gradient::ProjectedGradient;
-use crate::solver_net::{Plain, Supervised, Training, Unsupervised};
+use crate::solver_net::{Supervised, Unsupervised};
 use crate::{Effort, StudyError};
 
 /// The table that a method belongs to.
@@ -60,8 +60,6 @@ pub struct Entry {
     pub planar: bool,
     /// Whether its answers are asked for under our guard as well.
     pub guarded: bool,
-    /// About how many seconds a run takes, for the time left.
-    pub seconds: f64,
     make: Maker,
 }
 
@@ -78,7 +76,6 @@ impl Entry {
             group,
             planar: false,
             guarded: false,
-            seconds: 1.0,
             make: Box::new(move |effort| Box::new(make(effort))),
         }
     }
@@ -103,10 +100,6 @@ impl Entry {
             guarded: true,
             ..self
         }
-    }
-
-    fn takes(self, seconds: f64) -> Self {
-        Self { seconds, ..self }
     }
 
     /// The method with the settings of an effort.
@@ -176,7 +169,7 @@ fn classical() -> Vec<Entry> {
 /// Penalty NN as the paper trains it.
 fn penalty_net() -> PenaltyNet {
     PenaltyNet {
-        training: Training::Plain(Plain::default()),
+        training: Unsupervised::plain(),
         weight: 10.0,
         margin: 0.0,
     }
@@ -185,7 +178,7 @@ fn penalty_net() -> PenaltyNet {
 /// Penalty NN as we would train it.
 fn fair_penalty_net(effort: &Effort) -> PenaltyNet {
     PenaltyNet {
-        training: Training::Ours(our_solver(effort)),
+        training: our_solver(effort),
         weight: 5.0,
         margin: 0.02,
     }
@@ -193,12 +186,11 @@ fn fair_penalty_net(effort: &Effort) -> PenaltyNet {
 
 /// FSNet as released, with the paper's common network.
 fn fsnet() -> FsNet {
-    let training = Plain {
-        stay: 5.0,
-        ..Plain::default()
-    };
     FsNet {
-        training: Training::Plain(training),
+        training: Unsupervised {
+            stay: 5.0,
+            ..Unsupervised::plain()
+        },
         style: Style::Released,
     }
 }
@@ -206,7 +198,7 @@ fn fsnet() -> FsNet {
 /// FSNet as we would train it.
 fn fair_fsnet(effort: &Effort) -> FsNet {
     FsNet {
-        training: Training::Ours(our_solver(effort)),
+        training: our_solver(effort),
         style: Style::Tuned { margin: 1e-3 },
     }
 }
@@ -250,8 +242,7 @@ fn networks() -> Vec<Entry> {
             homeomorphic,
         )
         .in_paper("Homeomorphic Projection")
-        .planar()
-        .takes(10.0),
+        .planar(),
     ]
 }
 
@@ -263,22 +254,19 @@ fn networks_with_our_budget() -> Vec<Entry> {
             Group::Fair,
             fair_penalty_net,
         )
-        .guarded()
-        .takes(15.0),
+        .guarded(),
         Entry::new(
             ("fsnet-fair", "FSNet, tuned, our budget"),
             Group::Fair,
             fair_fsnet,
         )
-        .guarded()
-        .takes(10.0),
+        .guarded(),
         Entry::new(
             ("homeomorphic-fair", "Homeomorphic Projection, our budget"),
             Group::Fair,
             fair_homeomorphic,
         )
-        .guarded()
-        .takes(20.0),
+        .guarded(),
     ]
 }
 
@@ -309,7 +297,7 @@ fn fab(
         end_to_end: true,
         solver: Supervised::default(),
     };
-    Entry::new(names, group, make).takes(4.0)
+    Entry::new(names, group, make)
 }
 
 fn paper_variants() -> Vec<Entry> {
@@ -326,7 +314,7 @@ fn paper_variants() -> Vec<Entry> {
     };
     vec![
         fab(("fab", "FAB, end to end"), Group::Main, |config| config).in_paper("FAB"),
-        Entry::new(("fab-post-hoc", "FAB, post hoc"), Group::Main, post_hoc).takes(4.0),
+        Entry::new(("fab-post-hoc", "FAB, post hoc"), Group::Main, post_hoc),
         fab(
             ("fab-2-decoders", "FAB, 2 decoders"),
             Group::Main,
@@ -378,12 +366,8 @@ fn ours() -> Vec<Entry> {
         },
     };
     vec![
-        Entry::new(("fabproj", "fabproj"), Group::Main, default)
-            .guarded()
-            .takes(10.0),
-        Entry::new(("fabproj-small", "fabproj, small"), Group::Main, small)
-            .guarded()
-            .takes(6.0),
+        Entry::new(("fabproj", "fabproj"), Group::Main, default).guarded(),
+        Entry::new(("fabproj-small", "fabproj, small"), Group::Main, small).guarded(),
     ]
 }
 

@@ -60,6 +60,11 @@ pub trait Method: Send + Sync {
         None
     }
 
+    /// About how many seconds of a core a training and the answers take, for the time left.
+    fn seconds(&self, _dim: usize) -> f64 {
+        0.7
+    }
+
     /// Trains whatever is trained.
     ///
     /// # Errors

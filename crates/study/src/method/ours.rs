@@ -31,6 +31,11 @@ impl Method for Ours {
         Some(ProjectorRecipe::Shape(self.projector.clone()))
     }
 
+    fn seconds(&self, _dim: usize) -> f64 {
+        self.solver
+            .seconds(2.0 * self.projector.width as f64 / 64.0)
+    }
+
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
         let recipe = ProjectorRecipe::Shape(self.projector.clone());
         let shared = task.shop.projector(&task.set, &recipe, task.seed)?;

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use super::repaired::{NoRepair, RepairedNet};
 use super::{Method, Task, Trained};
-use crate::solver_net::{Correction, SolverNet, Training};
+use crate::solver_net::{Correction, SolverNet, Unsupervised};
 use crate::{StudyError, StudySet};
 
 /// A network trained with a penalty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PenaltyNet {
     /// How the network is trained.
-    pub training: Training,
+    pub training: Unsupervised,
     /// Weight of the violation.
     pub weight: f64,
     /// Points nearer than this to the boundary pay as well.
@@ -45,6 +45,12 @@ impl PenaltyNet {
 impl Method for PenaltyNet {
     fn settings(&self) -> Value {
         self.description()
+    }
+
+    fn seconds(&self, dim: usize) -> f64 {
+        // With a margin the violation is looked for around each point.
+        let probes = if self.margin > 0.0 { 1 + 8 * dim } else { 1 };
+        self.training.seconds(0.05 * probes as f64)
     }
 
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {

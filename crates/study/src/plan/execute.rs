@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{Event, Observer, Plan, Run};
+use super::{Event, Observer, Plan, Run, estimate};
 use crate::method::{Guarded, Task};
 use crate::store::{Found, RunKey, RunRecord, Store};
 use crate::weights::Search;
@@ -58,17 +58,22 @@ pub fn execute(
     let all = plan.runs.len() + plan.searches.len();
     let kept = all - open.len() - searches.len();
     let projectors = needed_projectors(&open, shop, store);
+    let total = projectors.iter().map(|wanted| wanted.seconds).sum::<f64>()
+        + open
+            .iter()
+            .map(|open| estimate::run(&open.0, shop.effort()))
+            .sum::<f64>()
+        + searches.iter().map(estimate::search).sum::<f64>();
     observer.observe(&Event::Planned {
         runs: all,
         kept,
         projectors: projectors.len(),
+        seconds: total / threads.max(1) as f64,
     });
-    let runs = open.iter().map(|(run, _)| run.entry.seconds).sum::<f64>()
-        + searches.iter().map(Search::seconds).sum::<f64>();
     let desk = Desk {
         shop,
         observer,
-        total: runs + projectors.iter().map(|wanted| wanted.seconds).sum::<f64>(),
+        total,
         done: Mutex::new(0.0),
         failed: Mutex::new(Vec::new()),
     };
@@ -78,14 +83,14 @@ pub fn execute(
     })?;
     desk.work(threads, &open, |(run, key)| {
         let done = answer(run, key, shop).and_then(|record| store.save_run(&record));
-        (run.name(), run.entry.seconds, done)
+        (run.name(), estimate::run(run, shop.effort()), done)
     })?;
     // Each search fills all threads by itself.
     desk.work(1, &searches, |search| {
         let done = search
             .run(shop)
             .and_then(|record| store.save_search(&record));
-        (search.name(), search.seconds(), done)
+        (search.name(), estimate::search(search), done)
     })?;
     let failed = desk
         .failed
@@ -173,26 +178,13 @@ fn needed_projectors(open: &[(Run, RunKey)], shop: &Workshop<'_>, store: &Store)
                 run.entry.name,
                 run.seed
             ),
-            seconds: expected_seconds(&recipe, run.set.dim()),
+            seconds: estimate::projector(&recipe, run.set.dim()),
             recipe,
         });
     }
     let mut wanted: Vec<Wanted> = wanted.into_values().collect();
     wanted.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     wanted
-}
-
-/// About how long a projector's training takes on one core: good enough for the time left.
-fn expected_seconds(recipe: &ProjectorRecipe, dim: usize) -> f64 {
-    match recipe {
-        ProjectorRecipe::Shape(config) => 2.0 + config.phase_two as f64 * 3e-3,
-        ProjectorRecipe::Paper(config) => {
-            // 60 000 rows in the plane, 35 000 per dimension above.
-            let size = if dim > 2 { 0.55 * dim as f64 } else { 1.0 };
-            let capacity = (config.decoder_width as f64 / 64.0).max(0.7) * config.decoders as f64;
-            2.0 + 50.0 * config.effort * size * (0.5 + 0.5 * capacity)
-        }
-    }
 }
 
 /// What the threads of a study share.

@@ -1,5 +1,6 @@
 //! What is to be run, and running it.
 
+mod estimate;
 mod execute;
 
 use std::collections::BTreeSet;
@@ -28,6 +29,8 @@ pub enum Event<'a> {
         kept: usize,
         /// Projectors to train before the runs.
         projectors: usize,
+        /// About how long all that is not finished will take.
+        seconds: f64,
     },
     /// A projector's training or a run began.
     Started {

@@ -2,12 +2,11 @@
 //!
 //! [`supervised`](self::Supervised) is the paper's training, toward points that projected gradient
 //! finds; [`unsupervised`](self::Unsupervised) minimises the objective itself, through whatever
-//! [`Correction`] stands between the network and the answer; [`plain`](self::Plain) does so too, with
-//! the few steps and plain settings of the paper's baselines.
+//! [`Correction`] stands between the network and the answer.
 
 mod correction;
 mod features;
-mod plain;
+mod learner;
 mod supervised;
 mod unsupervised;
 
@@ -16,7 +15,6 @@ use rand_chacha::ChaCha8Rng;
 
 pub use self::correction::{Correction, Frozen, Uncorrected};
 pub use self::features::Features;
-pub use self::plain::{Plain, Training};
 pub use self::supervised::{Supervised, Targets};
 pub use self::unsupervised::Unsupervised;
 use crate::StudyError;

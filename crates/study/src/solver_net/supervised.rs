@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use fabproj::nn::{Adam, AdamConfig, Tape};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
+use super::learner::Learner;
 use super::{Correction, Features, SolverNet};
 use crate::method::{Samples, Task, descend};
 use crate::problem::{Objective, Problem};
@@ -18,8 +18,6 @@ const STEPS: usize = 500;
 const ROWS: usize = 32;
 /// Iterations of projected gradient for one target.
 const ITERATIONS: usize = 50;
-/// Steps between two points of the training curve.
-const CURVE: usize = 25;
 
 /// Problems for all steps with their targets, shared by all networks for a set and an objective.
 pub struct Targets {
@@ -92,47 +90,33 @@ impl Supervised {
         let mut random = ChaCha8Rng::seed_from_u64(task.seed);
         random.set_stream(12);
         let objective = task.objective;
-        let mut net = SolverNet::new(
-            Features::Paper,
-            objective,
-            dim,
-            &self.hidden,
-            1,
-            &mut random,
-        )?;
-        let length = net.network().parameters().len();
-        let mut adam = Adam::new(AdamConfig::default(), length);
-        let (mut tape, mut gradient) = (Tape::new(), vec![0.0; length]);
-        let mut answers = vec![0.0; ROWS * dim];
-        let (mut cotangent, mut delta) = (answers.clone(), answers.clone());
-        let mut curve = Vec::new();
+        let hidden = &self.hidden;
+        let net = SolverNet::new(Features::Paper, objective, dim, hidden, 1, &mut random)?;
         let features = targets.features.chunks_exact(ROWS * net.inputs());
         let batches = features.zip(targets.points.chunks_exact(ROWS * dim));
-        for (step, (features, points)) in batches.enumerate() {
-            task.shop.check_stop()?;
-            let outputs = net.network().forward(features, ROWS, &mut tape).to_vec();
-            correction.correct(&outputs, &mut answers);
-            let mut loss = 0.0;
-            for ((cotangent, answer), point) in cotangent.iter_mut().zip(&answers).zip(points) {
-                let error = answer - point;
-                loss += f64::from(error * error);
-                *cotangent = 2.0 * error / (ROWS * dim) as f32;
-            }
-            if !loss.is_finite() {
-                return Err(StudyError::Diverged {
-                    what: "a solver network".to_owned(),
-                    step: step as u64,
-                });
-            }
-            if step.is_multiple_of(CURVE) {
-                curve.push((step as u64, loss / (ROWS * dim) as f64));
-            }
-            correction.pull_back(&outputs, &cotangent, &mut delta);
-            gradient.fill(0.0);
-            net.network()
-                .backward(&mut tape, &delta, Some(&mut gradient), None);
-            adam.update(net.network_mut().parameters_mut(), &gradient, self.rate);
+        let mut learner = Learner::new(net, STEPS as u64, ROWS);
+        let mut answers = vec![0.0; ROWS * dim];
+        let mut cotangent = answers.clone();
+        for (features, points) in batches {
+            learner.step(
+                task,
+                features,
+                (self.rate, f32::INFINITY),
+                |outputs, delta| {
+                    correction.correct(outputs, &mut answers);
+                    let mut loss = 0.0;
+                    for ((cotangent, answer), point) in
+                        cotangent.iter_mut().zip(&answers).zip(points)
+                    {
+                        let error = answer - point;
+                        loss += f64::from(error * error);
+                        *cotangent = 2.0 * error / (ROWS * dim) as f32;
+                    }
+                    correction.pull_back(outputs, &cotangent, delta);
+                    loss / (ROWS * dim) as f64
+                },
+            )?;
         }
-        Ok((net, curve))
+        Ok(learner.finish())
     }
 }

@@ -1,11 +1,12 @@
 //! Training of solver networks by the objective itself.
 
-use fabproj::nn::{Adam, AdamConfig, Cosine, Tape, clip_norm};
+use fabproj::nn::Cosine;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use serde::Serialize;
 
+use super::learner::Learner;
 use super::{Correction, Features, SolverNet};
 use crate::StudyError;
 use crate::method::Task;
@@ -13,12 +14,9 @@ use crate::problem::{Objective, Problem, norm};
 
 /// Share of the loss that every head gets, so that none dies.
 const EVERY_HEAD: f32 = 0.02;
-/// Gradients are shortened to this length.
-const CLIP: f32 = 5.0;
-/// Steps between two points of the training curve.
-const CURVE: u64 = 50;
 
-/// Settings of the training; the defaults are ours.
+/// Settings of the training; the defaults are ours, [`plain`](Self::plain) ones those of the paper's
+/// baselines.
 ///
 /// Per head the loss is f(answer)/scale + stay·‖point − answer‖² (and what the [`Correction`] adds);
 /// the heads of a problem are weighted by a softmin of their losses that sharpens over the training,
@@ -36,8 +34,14 @@ pub struct Unsupervised {
     pub steps: u64,
     /// Fresh problems per step. Default 128.
     pub rows: usize,
-    /// Peak learning rate of Adam. Default 0.002.
+    /// Learning rate of Adam, at its peak. Default 0.002.
     pub rate: f32,
+    /// Whether the rate warms up and falls along a cosine; otherwise it stays. Default true.
+    pub cosine: bool,
+    /// Gradients are shortened to this length. Default 5.
+    pub clip: Option<f32>,
+    /// Whether the objective is divided by its scale in each problem. Default true.
+    pub scaled: bool,
     /// Weight of the squared distance between point and answer. Default 0.05.
     pub stay: f32,
     /// Standard deviation of the heads' first biases. Default 0.7.
@@ -53,6 +57,9 @@ impl Default for Unsupervised {
             steps: 3_000,
             rows: 128,
             rate: 2e-3,
+            cosine: true,
+            clip: Some(5.0),
+            scaled: true,
             stay: 0.05,
             spread: 0.7,
         }
@@ -60,6 +67,30 @@ impl Default for Unsupervised {
 }
 
 impl Unsupervised {
+    /// As the paper trains its baselines: the objective itself, one point per problem, 500 steps of 32,
+    /// plain Adam.
+    pub fn plain() -> Self {
+        Self {
+            features: Features::Paper,
+            heads: 1,
+            steps: 500,
+            rows: 32,
+            rate: 1e-3,
+            cosine: false,
+            clip: None,
+            scaled: false,
+            stay: 0.0,
+            ..Self::default()
+        }
+    }
+
+    /// About how many seconds of a core the training takes, if a point's correction and its gradient
+    /// take so many microseconds.
+    pub fn seconds(&self, correction: f64) -> f64 {
+        let points = self.steps as f64 * (self.rows * self.heads) as f64;
+        1e-6 * points * (0.8 + correction)
+    }
+
     /// Trains a network.
     ///
     /// # Errors
@@ -71,40 +102,39 @@ impl Unsupervised {
     ) -> Result<(SolverNet, Vec<(u64, f64)>), StudyError> {
         let mut random = ChaCha8Rng::seed_from_u64(task.seed);
         random.set_stream(21 + task.objective as u64);
-        let mut net = self.start(task, &mut random)?;
-        let length = net.network().parameters().len();
-        let mut adam = Adam::new(AdamConfig::default(), length);
+        let net = self.start(task, &mut random)?;
+        let mut batch = Batch::new(self, task, &net, &mut random);
+        let mut features = vec![0.0; self.rows * net.inputs()];
+        let mut learner = Learner::new(net, self.steps, self.rows);
+        let clip = self.clip.unwrap_or(f32::INFINITY);
+        for step in 0..self.steps {
+            batch.draw(learner.net(), &mut features, &mut random);
+            let left = 1.0 - step as f32 / self.steps as f32;
+            let temperature = 0.5 * left * left + 1e-3;
+            learner.step(
+                task,
+                &features,
+                (self.rate_at(step), clip),
+                |outputs, delta| {
+                    batch.propose(outputs);
+                    batch.differentiate(self, temperature, correction, delta)
+                },
+            )?;
+        }
+        Ok(learner.finish())
+    }
+
+    fn rate_at(&self, step: u64) -> f32 {
+        if !self.cosine {
+            return self.rate;
+        }
         let schedule = Cosine {
             peak: self.rate,
             end_fraction: 0.002,
             warm_up: 100,
             total: self.steps,
         };
-        let (mut tape, mut gradient) = (Tape::new(), vec![0.0; length]);
-        let mut batch = Batch::new(self, task, &net, &mut random);
-        let mut curve = Vec::new();
-        for step in 0..self.steps {
-            task.shop.check_stop()?;
-            batch.draw(&net, &mut random);
-            let outputs = net.network().forward(&batch.features, self.rows, &mut tape);
-            batch.propose(outputs);
-            let left = 1.0 - step as f32 / self.steps as f32;
-            let loss = batch.differentiate(self, 0.5 * left * left + 1e-3, correction);
-            if !loss.is_finite() {
-                let what = "a solver network".to_owned();
-                return Err(StudyError::Diverged { what, step });
-            }
-            if step.is_multiple_of(CURVE) {
-                curve.push((step, loss));
-            }
-            gradient.fill(0.0);
-            net.network()
-                .backward(&mut tape, &batch.delta, Some(&mut gradient), None);
-            clip_norm(&mut gradient, CLIP);
-            let rate = schedule.at(step);
-            adam.update(net.network_mut().parameters_mut(), &gradient, rate);
-        }
-        Ok((net, curve))
+        schedule.at(step)
     }
 
     /// Heads that begin apart from each other.
@@ -144,12 +174,10 @@ fn scale(problem: &Problem) -> f64 {
 /// The problems of a step, and all that is computed from them.
 struct Batch {
     problems: Vec<Problem>,
-    features: Vec<f32>,
     bases: Vec<f32>,
     points: Vec<f32>,
     answers: Vec<f32>,
     cotangent: Vec<f32>,
-    delta: Vec<f32>,
     own: Vec<f32>,
     losses: Vec<f32>,
     weights: Vec<f32>,
@@ -169,11 +197,9 @@ impl Batch {
         let points = vec![0.0; rows * heads * dim];
         Self {
             problems: problems.collect(),
-            features: vec![0.0; rows * net.inputs()],
             bases: vec![0.0; rows * dim],
             answers: points.clone(),
             cotangent: points.clone(),
-            delta: points.clone(),
             own: points.clone(),
             points,
             losses: vec![0.0; rows * heads],
@@ -183,8 +209,9 @@ impl Batch {
         }
     }
 
-    fn draw(&mut self, net: &SolverNet, random: &mut ChaCha8Rng) {
-        let features = self.features.chunks_exact_mut(net.inputs());
+    /// Draws problems anew, and writes the network's inputs.
+    fn draw(&mut self, net: &SolverNet, features: &mut [f32], random: &mut ChaCha8Rng) {
+        let features = features.chunks_exact_mut(net.inputs());
         let bases = self.bases.chunks_exact_mut(self.dim);
         for ((problem, features), base) in self.problems.iter_mut().zip(features).zip(bases) {
             problem.redraw(random);
@@ -206,17 +233,17 @@ impl Batch {
         }
     }
 
-    /// The mean over problems of the weighted losses; its gradient with respect to the outputs is in
-    /// `delta` afterwards.
+    /// The mean over problems of the weighted losses; writes its gradient with respect to the outputs.
     fn differentiate(
         &mut self,
         settings: &Unsupervised,
         temperature: f32,
         correction: &mut dyn Correction,
+        delta: &mut [f32],
     ) -> f64 {
         let (dim, heads) = (self.dim, self.heads);
         correction.correct(&self.points, &mut self.answers);
-        self.evaluate(settings.stay);
+        self.evaluate(settings);
         correction.penalise(&self.points, &mut self.losses, &mut self.own);
         let mut total = 0.0;
         let share = 1.0 / self.problems.len() as f32;
@@ -235,20 +262,23 @@ impl Batch {
                 }
             }
         }
-        correction.pull_back(&self.points, &self.cotangent, &mut self.delta);
-        for (delta, own) in self.delta.iter_mut().zip(&self.own) {
+        correction.pull_back(&self.points, &self.cotangent, delta);
+        for (delta, own) in delta.iter_mut().zip(&self.own) {
             *delta += own;
         }
         total * f64::from(share)
     }
 
     /// Losses of all heads, and their gradients with respect to the answers in `cotangent`.
-    fn evaluate(&mut self, stay: f32) {
-        let (dim, heads) = (self.dim, self.heads);
+    fn evaluate(&mut self, settings: &Unsupervised) {
+        let (dim, heads, stay) = (self.dim, self.heads, settings.stay);
         let (mut y, mut gradient) = ([0.0; 16], [0.0; 16]);
         let (y, gradient) = (&mut y[..dim], &mut gradient[..dim]);
         for (row, problem) in self.problems.iter().enumerate() {
-            let scale = 1.0 / scale(problem);
+            let scale = match settings.scaled {
+                true => 1.0 / scale(problem),
+                false => 1.0,
+            };
             for head in 0..heads {
                 let place = (row * heads + head) * dim;
                 let (point, answer) = (&self.points[place..][..dim], &self.answers[place..][..dim]);
@@ -269,8 +299,11 @@ impl Batch {
     }
 }
 
-/// Weights that are largest for the smallest loss; every head keeps a little.
+/// Weights that are largest for the smallest loss; every head keeps a little, and one alone has it all.
 fn soft_minimum(losses: &[f32], temperature: f32, weights: &mut [f32]) {
+    if weights.len() == 1 {
+        return weights.fill(1.0);
+    }
     let least = losses.iter().copied().fold(f32::INFINITY, f32::min);
     for (weight, loss) in weights.iter_mut().zip(losses) {
         *weight = ((least - loss) / temperature).exp();
@@ -316,44 +349,61 @@ mod tests {
         }
     }
 
+    /// The derivative of the loss with respect to each output, and by differences.
+    fn derivatives(settings: &Unsupervised, objective: Objective) -> Vec<(f64, f64)> {
+        let shop = Workshop::in_memory(Effort::quick());
+        let task = Task {
+            set: StudySet::open("star-shaped").unwrap(),
+            objective,
+            seed: 1,
+            shop: &shop,
+        };
+        let mut random = ChaCha8Rng::seed_from_u64(4);
+        let net = settings.start(&task, &mut random).unwrap();
+        let mut batch = Batch::new(settings, &task, &net, &mut random);
+        let mut features = vec![0.0; settings.rows * net.inputs()];
+        batch.draw(&net, &mut features, &mut random);
+        let count = settings.rows * settings.heads * 2;
+        let outputs: Vec<f32> = (0..count).map(|i| (i as f32 * 0.7).sin()).collect();
+        let mut loss = |outputs: &[f32]| {
+            let mut delta = vec![0.0; count];
+            batch.propose(outputs);
+            // So warm that the weights, which count as constants, hardly change.
+            let loss = batch.differentiate(settings, 1e6, &mut Halving, &mut delta);
+            (loss, delta)
+        };
+        let (_, delta) = loss(&outputs);
+        let mut moved = |index: usize, step: f32| {
+            let mut outputs = outputs.clone();
+            outputs[index] += step;
+            loss(&outputs).0
+        };
+        let pairs = delta.iter().enumerate().map(|(index, slope)| {
+            let difference = (moved(index, 0.01) - moved(index, -0.01)) / 0.02;
+            (f64::from(*slope), difference)
+        });
+        pairs.collect()
+    }
+
     #[test]
     fn gradients_agree_with_differences() {
-        let shop = Workshop::in_memory(Effort::quick());
-        let set = StudySet::open("star-shaped").unwrap();
-        for objective in Objective::ALL {
-            let task = Task {
-                set: set.clone(),
-                objective,
-                seed: 1,
-                shop: &shop,
-            };
+        let ours = Unsupervised::default();
+        let plain = Unsupervised {
+            stay: 0.3,
+            ..Unsupervised::plain()
+        };
+        for settings in [ours, plain] {
             let settings = Unsupervised {
                 rows: 3,
-                ..Unsupervised::default()
+                ..settings
             };
-            let mut random = ChaCha8Rng::seed_from_u64(4);
-            let net = settings.start(&task, &mut random).unwrap();
-            let mut batch = Batch::new(&settings, &task, &net, &mut random);
-            batch.draw(&net, &mut random);
-            let outputs: Vec<f32> = (0..24).map(|i| (i as f32 * 0.7).sin()).collect();
-            // So warm that the weights, which count as constants, hardly change.
-            let warm = 1e6;
-            batch.propose(&outputs);
-            batch.differentiate(&settings, warm, &mut Halving);
-            let delta = batch.delta.clone();
-            for index in 0..outputs.len() {
-                let mut loss = |sign: f32| {
-                    let mut moved = outputs.clone();
-                    moved[index] += sign * 0.01;
-                    batch.propose(&moved);
-                    batch.differentiate(&settings, warm, &mut Halving)
-                };
-                let difference = (loss(1.0) - loss(-1.0)) / 0.02;
-                assert!(
-                    (f64::from(delta[index]) - difference).abs() < 2e-4,
-                    "{objective} {index}: {} {difference}",
-                    delta[index]
-                );
+            for objective in Objective::ALL {
+                for (slope, difference) in derivatives(&settings, objective) {
+                    assert!(
+                        (slope - difference).abs() < 3e-4 * (1.0 + slope.abs()),
+                        "{objective}: {slope} {difference}"
+                    );
+                }
             }
         }
     }
@@ -364,5 +414,7 @@ mod tests {
         soft_minimum(&[0.5, 0.1, 0.9], 1e-3, &mut weights);
         assert!((weights[1] - 1.0 - EVERY_HEAD / 3.0).abs() < 1e-6);
         assert!(weights.iter().all(|weight| *weight > 0.0));
+        soft_minimum(&[7.0], 1e-3, &mut weights[..1]);
+        assert_eq!(weights[0], 1.0);
     }
 }

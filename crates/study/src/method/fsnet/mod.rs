@@ -18,13 +18,13 @@ pub use self::seek::{Seeker, Style};
 use super::repaired::RepairedNet;
 use super::{Method, Task, Trained};
 use crate::StudyError;
-use crate::solver_net::{Correction, Training};
+use crate::solver_net::{Correction, Unsupervised};
 
 /// A network and a feasibility-seeking step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FsNet {
     /// How the network is trained.
-    pub training: Training,
+    pub training: Unsupervised,
     /// How the step is made.
     pub style: Style,
 }
@@ -34,8 +34,12 @@ impl Method for FsNet {
         json!({ "training": self.training, "style": self.style })
     }
 
+    fn seconds(&self, _dim: usize) -> f64 {
+        self.training.seconds(1.5)
+    }
+
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
-        let seeker = Seeker::new(Arc::clone(&task.set), self.style, self.training.rows());
+        let seeker = Seeker::new(Arc::clone(&task.set), self.style, self.training.rows);
         let mut correction = Sought {
             seeker,
             normals: Vec::new(),

@@ -44,6 +44,11 @@ impl Method for Homeomorphic {
         json!({ "predictor": self.predictor.description(), "mapping": self.mapping })
     }
 
+    fn seconds(&self, dim: usize) -> f64 {
+        // The mapping is shared by the three objectives.
+        self.predictor.seconds(dim) + self.mapping.steps as f64 * 2e-4
+    }
+
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
         let mapping = task.shop.mapping(&self.mapping, task)?;
         let (net, curve) = self.predictor.network(task)?;
