@@ -7,7 +7,7 @@ import unittest
 import torch
 
 from model_file import ModelFile
-from peers import data, geometry, networks, phase_one, phase_two, projection
+from peers import answer, data, geometry, networks, phase_one, phase_two, projection
 
 MODEL = ModelFile(sys.argv.pop())
 
@@ -50,6 +50,17 @@ class Projection(unittest.TestCase):
         released = projection.Released(MODEL)
         expected = torch.from_numpy(MODEL.project([released.point])[0]).float()
         torch.testing.assert_close(torch.as_tensor(released()), expected, rtol=1e-3, atol=1e-4)
+
+
+class Answer(unittest.TestCase):
+    def test_both_styles_give_the_projection_of_the_solver_networks_point(self):
+        released, eager = answer.Released(MODEL), answer.Eager(MODEL)
+        eager.solver = released.solver
+        with torch.no_grad():
+            point = released.solver(eager.features)
+        expected = torch.from_numpy(MODEL.project(point.numpy())).float()
+        torch.testing.assert_close(eager(), expected, rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(torch.as_tensor(released()), expected[0], rtol=1e-3, atol=1e-4)
 
 
 class Training(unittest.TestCase):

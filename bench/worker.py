@@ -23,7 +23,7 @@ def cases(model):
     """How to make each case, by name. Imports wait until here, since torch takes seconds to load."""
     import torch
 
-    from peers import phase_one, phase_two, projection
+    from peers import answer, phase_one, phase_two, projection
 
     torch.set_num_threads(1)
     large = projection.LARGE_BATCH
@@ -33,6 +33,8 @@ def cases(model):
         "point-released": lambda: projection.Released(model),
         "batch-eager": lambda: projection.Eager(model, large),
         "batch-onnx": lambda: projection.Runtime(model, large),
+        "answer-eager": lambda: answer.Eager(model),
+        "answer-released": lambda: answer.Released(model),
         "phase-one-best": phase_one.Best,
         "phase-one-released": phase_one.Released,
         "phase-two-vectorised": phase_two.Vectorised,

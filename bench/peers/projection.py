@@ -76,11 +76,13 @@ class Released:
         self.decoders.decoders[0] = plain.decoder
         self.point = inputs(1)[0].numpy()
 
+    def project(self, points):
+        latent = self.encoder((points - self.centre) / self.scale)
+        norm = torch.norm(latent, dim=1, keepdim=True)
+        latent = torch.where(norm > networks.RADIUS, latent * networks.RADIUS / norm, latent)
+        return self.decoders(latent) * self.scale + self.centre
+
     def __call__(self):
         with torch.no_grad():
             point = torch.tensor(self.point, dtype=torch.float32).unsqueeze(0)
-            latent = self.encoder((point - self.centre) / self.scale)
-            norm = torch.norm(latent, dim=1, keepdim=True)
-            latent = torch.where(norm > networks.RADIUS, latent * networks.RADIUS / norm, latent)
-            projected = self.decoders(latent) * self.scale + self.centre
-            return numpy.asarray(projected.squeeze(0))
+            return numpy.asarray(self.project(point).squeeze(0))

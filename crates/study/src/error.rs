@@ -42,6 +42,14 @@ pub enum StudyError {
         /// The store.
         path: PathBuf,
     },
+    /// A file that is not what the bench writes.
+    #[error("{path} holds no figures of `cargo xtask bench --json`: {reason}")]
+    Bench {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A wish to stop was granted; what was finished is in the store.
     #[error("stopped; finished runs are kept")]
     Stopped,

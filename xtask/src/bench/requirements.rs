@@ -70,6 +70,22 @@ pub const GROUPS: &[Group] = &[
         ],
     },
     Group {
+        name: "answer",
+        what: "solver network and projection for one quadratic problem",
+        against: &[
+            Against::Peer {
+                case: "answer-released",
+                what: "released style: arrays to array",
+                times: None,
+            },
+            Against::Peer {
+                case: "answer-eager",
+                what: "PyTorch, eager",
+                times: None,
+            },
+        ],
+    },
+    Group {
         name: "phase-one",
         what: "step of phase 1, batch 256",
         against: &[

@@ -14,7 +14,7 @@ use crate::show;
 #[derive(clap::Args)]
 #[command(
     after_help = "The page is one file that needs no network. If a store holds results of several efforts or \
-                  numbers of problems, the largest group that belongs together is reported.\n\n\
+                  numbers of problems, the largest group that belongs together is reported for each table.\n\n\
                   Example:\n  fabproj study report -o report"
 )]
 pub struct Arguments {
@@ -25,6 +25,10 @@ pub struct Arguments {
     /// The folder to write to; it is made if it is not there
     #[arg(short, long, value_name = "FOLDER", default_value = "study-report")]
     output: PathBuf,
+
+    /// Figures of `cargo xtask bench --only answer --json FILE`, to be shown beside ours
+    #[arg(long, value_name = "FILE")]
+    speed: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
@@ -34,7 +38,8 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
             arguments.store.display()
         )));
     }
-    let files = report::write(&Store::open(&arguments.store)?, &arguments.output)?;
+    let store = Store::open(&arguments.store)?;
+    let files = report::write(&store, arguments.speed.as_deref(), &arguments.output)?;
     if common.json {
         show::print_json(&files)?;
     } else {

@@ -13,6 +13,7 @@
 //! Each S is the mean time of one call over a repetition of at least `--milliseconds`, on the wall's
 //! clock or, with `--cpu-time`, on the process's. With `--write FILE` it only writes the model that it is timed with, for the other side to read.
 
+mod answer;
 mod clock;
 mod peak;
 mod projection;
@@ -40,11 +41,12 @@ trait Case {
 type Maker = fn() -> Outcome<Box<dyn Case>>;
 
 /// All cases by name.
-const CASES: [(&str, Maker); 6] = [
+const CASES: [(&str, Maker); 7] = [
     ("peak", peak::case),
     ("point", projection::point),
     ("small-point", projection::small_point),
     ("batch", projection::batch),
+    ("answer", answer::case),
     ("phase-one", training::phase_one),
     ("phase-two", training::phase_two),
 ];

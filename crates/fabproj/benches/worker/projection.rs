@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{Case, Outcome};
 
-const DIM: usize = 2;
+pub const DIM: usize = 2;
 const LARGE_BATCH: usize = 65_536;
 /// Inputs that take turns in the case of one point: inside and outside the ball, so that no branch is
 /// foreseen better than in use.
@@ -74,7 +74,7 @@ fn inputs(rows: usize) -> Vec<f32> {
 }
 
 /// Two for each multiply-add of both networks.
-fn flops_per_point(model: &Model) -> f64 {
+pub fn flops_per_point(model: &Model) -> f64 {
     let chart = &model.charts[0];
     let layers = chart.encoder.layers.iter().chain(&chart.decoders[0].layers);
     layers.map(|layer| 2.0 * layer.weights.len() as f64).sum()

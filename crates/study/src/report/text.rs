@@ -45,7 +45,10 @@ fn markdown_table(view: &View) -> String {
     let header: Vec<String> = view
         .header
         .iter()
-        .map(|column| format!("{}: {column}", names.next().map_or("", String::as_str)))
+        .map(|column| match names.next().map_or("", String::as_str) {
+            "" => column.clone(),
+            name => format!("{name}: {column}"),
+        })
         .collect();
     let mut text = format!(
         "| method | {} |\n|---|{}\n",

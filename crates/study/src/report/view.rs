@@ -1,11 +1,11 @@
 //! What the report says, before it is HTML, Markdown or LaTeX.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::Results;
 use super::figures::Figure;
+use super::{Part, Results};
 use crate::method::Group;
 use crate::problem::Objective;
 use crate::published::{PaperTables, Published};
@@ -106,73 +106,27 @@ pub(super) fn heading(group: Group) -> (&'static str, &'static str) {
     }
 }
 
-/// What was run.
+/// What was run, and where.
 pub(super) fn facts(results: &Results) -> Vec<(String, String)> {
     let fact = |name: &str, value: String| (name.to_owned(), value);
-    let mut machines: Vec<&str> = results
-        .records
-        .iter()
+    let machines: BTreeSet<&str> = results
+        .records()
         .map(|record| record.machine.as_str())
+        .filter(|machine| !machine.is_empty())
         .collect();
-    machines.sort_unstable();
-    machines.dedup();
-    machines.retain(|machine| !machine.is_empty());
-    let effort = match results.quick {
-        true => crate::Effort::quick(),
-        false => crate::Effort::full(),
-    };
-    vec![
-        fact("command", results.command()),
+    let machines: Vec<&str> = machines.into_iter().collect();
+    let commands = results.parts.iter().flat_map(Part::commands);
+    let mut facts: Vec<_> = commands.map(|command| fact("command", command)).collect();
+    let (count, others) = (results.records().count(), results.left_out);
+    facts.extend([
         fact(
             "runs",
-            format!(
-                "{} ({} others in the store are left out)",
-                results.records.len(),
-                results.left_out
-            ),
-        ),
-        fact("trainings", trainings(results)),
-        fact(
-            "problems",
-            format!(
-                "{} draws of {} per set and objective, the same for all methods",
-                results.protocol.draws, results.protocol.problems
-            ),
-        ),
-        fact(
-            "effort",
-            format!(
-                "the paper's method makes {} % of its epochs, with the first entry of its grid of weights; our solver networks make {} steps",
-                100.0 * effort.paper_epochs,
-                effort.solver_steps
-            ),
+            format!("{count} ({others} others in the store are left out)"),
         ),
         fact("machine", machines.join("; ")),
         fact("fabproj", env!("CARGO_PKG_VERSION").to_owned()),
-    ]
-}
-
-/// How many independent trainings there are of which methods.
-fn trainings(results: &Results) -> String {
-    let mut seeds: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
-    for record in &results.records {
-        let of_method = seeds.entry(record.key.method.as_str()).or_default();
-        of_method.insert(record.key.seed);
-    }
-    let mut counts: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
-    for (method, seeds) in &seeds {
-        counts.entry(seeds.len()).or_default().push(method);
-    }
-    let most = counts.iter().max_by_key(|(_, methods)| methods.len());
-    let usual = most.map_or(1, |(count, _)| *count);
-    let mut text = format!("{usual} of each method");
-    for (count, methods) in counts.iter().filter(|(count, _)| **count != usual) {
-        text.push_str(&format!(", {count} of {}", methods.join(", ")));
-    }
-    if counts.keys().any(|count| *count > 1) {
-        text.push_str("; ± is the 95 % interval of the mean over trainings");
-    }
-    text
+    ]);
+    facts
 }
 
 /// A method's table as text.
