@@ -35,6 +35,7 @@ mod pack;
 mod point;
 mod portable;
 mod product;
+mod shallow;
 mod tasks;
 #[cfg(test)]
 mod tests;

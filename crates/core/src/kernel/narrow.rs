@@ -70,6 +70,12 @@ unsafe fn group<V: Lanes, const ROWS: usize, const OUTPUTS: usize>(
     task: &Dots,
     first: usize,
 ) -> usize {
+    // Rows without gaps, all of whose totals fit into one block, are written as one.
+    let contiguous = task.out_row == OUTPUTS && ROWS > 1 && !task.padded && !task.accumulate;
+    let mut biases = [0.0; LANES];
+    for biases in biases.chunks_mut(OUTPUTS) {
+        biases.copy_from_slice(&task.bias[..biases.len()]);
+    }
     let mut row = first;
     while row + ROWS <= task.rows {
         // SAFETY: passed on to the caller.
@@ -86,7 +92,14 @@ unsafe fn group<V: Lanes, const ROWS: usize, const OUTPUTS: usize>(
                 for (flat, sum) in flat.iter_mut().zip(sums.iter().flatten()) {
                     *flat = *sum;
                 }
-                V::sums(flat).store(totals.as_mut_ptr());
+                let sums = V::sums(flat);
+                if contiguous {
+                    let sums = sums.add(V::load(biases.as_ptr()));
+                    sums.store_first(task.out.add(row * OUTPUTS), ROWS * OUTPUTS);
+                    row += ROWS;
+                    continue;
+                }
+                sums.store(totals.as_mut_ptr());
             }
             for (index, totals) in totals.chunks_exact(OUTPUTS).enumerate().take(ROWS) {
                 write::<V, OUTPUTS>(task, row + index, totals);

@@ -125,9 +125,12 @@ pub(super) unsafe fn strip<
             if whole {
                 finish(task, row, block, sums);
             } else {
+                // Counted loops: the compiler unrolls them, and keeps sums that go elsewhere in registers.
                 let mut memory = [[[0.0; LANES]; BLOCKS]; ROWS];
-                for (memory, sum) in memory.iter_mut().flatten().zip(sums.iter().flatten()) {
-                    sum.store(memory.as_mut_ptr());
+                for index in 0..ROWS {
+                    for block in 0..BLOCKS {
+                        sums[index][block].store(memory[index][block].as_mut_ptr());
+                    }
                 }
                 let memory = memory.as_flattened().as_flattened();
                 finish_partial(task, row, block, memory, BLOCKS * LANES);
@@ -255,7 +258,7 @@ unsafe fn finish<V: Lanes, const ROWS: usize, const BLOCKS: usize>(
 }
 
 #[inline(always)]
-unsafe fn load_blocks<V: Lanes, const BLOCKS: usize>(from: *const f32) -> [V; BLOCKS] {
+pub(super) unsafe fn load_blocks<V: Lanes, const BLOCKS: usize>(from: *const f32) -> [V; BLOCKS] {
     // SAFETY: passed on to the caller.
     unsafe {
         let mut blocks = [V::splat(0.0); BLOCKS];

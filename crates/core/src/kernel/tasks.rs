@@ -6,6 +6,7 @@ use super::lanes::Lanes;
 use super::narrow::{Dots, NARROW, dots};
 use super::pack::{Pack, pack};
 use super::product::{Ending, PAIRED, Product, product};
+use super::shallow::{is_shallow, shallow};
 use super::{Dense, Loop, padded};
 use crate::model::Activation;
 
@@ -42,7 +43,11 @@ impl Task for LayerTask<'_> {
             if self.layer.outputs <= NARROW {
                 dots::<V>(&self.dots());
             } else {
-                product::<V>(&self.product());
+                let task = self.product();
+                match is_shallow(&task) {
+                    true => shallow::<V>(&task),
+                    false => product::<V>(&task),
+                }
             }
             if let After::Nothing = self.after {
                 return;
