@@ -13,6 +13,8 @@ use crate::{Case, Outcome};
 const DIM: usize = 2;
 const HIDDEN: [usize; 4] = [64; 4];
 const BATCH: usize = 256;
+/// Rows that go forward and backward together, as in the training's phase 1.
+const PART: usize = 64;
 const ROWS: usize = 48_000;
 const LEARNING_RATE: f32 = 1e-3;
 
@@ -37,9 +39,9 @@ impl Trained {
     }
 
     fn update(&mut self) {
+        let parameters = self.network.parameters_mut();
         self.adam
-            .update(self.network.parameters_mut(), &self.gradient, LEARNING_RATE);
-        self.gradient.fill(0.0);
+            .consume(parameters, &mut self.gradient, LEARNING_RATE);
     }
 }
 
@@ -67,8 +69,8 @@ pub fn case() -> Outcome<Box<dyn Case>> {
         decoder: Trained::new(Activation::Identity, &mut rng)?,
         points,
         next: usize::MAX,
-        d_output: vec![0.0; BATCH * DIM],
-        d_latent: vec![0.0; BATCH * DIM],
+        d_output: vec![0.0; PART * DIM],
+        d_latent: vec![0.0; PART * DIM],
         rng,
     }))
 }
@@ -82,27 +84,29 @@ impl Case for PhaseOne {
         let batch = self.points[self.next..self.next + BATCH].as_flattened();
         self.next += BATCH;
         let (encoder, decoder) = (&mut self.encoder, &mut self.decoder);
-        let latents = encoder.network.forward(batch, BATCH, &mut encoder.tape);
-        let outputs = decoder.network.forward(latents, BATCH, &mut decoder.tape);
         let mut loss = 0.0;
-        for ((d, output), target) in self.d_output.iter_mut().zip(outputs).zip(batch) {
-            let error = output - target;
-            loss += error * error;
-            *d = 2.0 * error / (BATCH * DIM) as f32;
+        for part in batch.chunks_exact(PART * DIM) {
+            let latents = encoder.network.forward(part, PART, &mut encoder.tape);
+            let outputs = decoder.network.forward(latents, PART, &mut decoder.tape);
+            for ((d, output), target) in self.d_output.iter_mut().zip(outputs).zip(part) {
+                let error = output - target;
+                loss += error * error;
+                *d = 2.0 * error / (BATCH * DIM) as f32;
+            }
+            decoder.network.backward(
+                &mut decoder.tape,
+                &self.d_output,
+                Some(&mut decoder.gradient),
+                Some(&mut self.d_latent),
+            );
+            encoder.network.backward(
+                &mut encoder.tape,
+                &self.d_latent,
+                Some(&mut encoder.gradient),
+                None,
+            );
         }
         black_box(loss);
-        decoder.network.backward(
-            &mut decoder.tape,
-            &self.d_output,
-            Some(&mut decoder.gradient),
-            Some(&mut self.d_latent),
-        );
-        encoder.network.backward(
-            &mut encoder.tape,
-            &self.d_latent,
-            Some(&mut encoder.gradient),
-            None,
-        );
         encoder.update();
         decoder.update();
     }

@@ -65,6 +65,25 @@ impl Adam {
     /// # Panics
     /// If the lengths differ from the one that the state was made for.
     pub fn update(&mut self, parameters: &mut [f32], gradient: &[f32], learning_rate: f32) {
+        self.apply(parameters, gradient.iter().copied(), learning_rate);
+    }
+
+    /// One update of the parameters by a gradient that is zero afterwards, ready to be summed up again:
+    /// quicker than [`update`](Self::update) and another pass.
+    ///
+    /// # Panics
+    /// If the lengths differ from the one that the state was made for.
+    pub fn consume(&mut self, parameters: &mut [f32], gradient: &mut [f32], learning_rate: f32) {
+        let gradient = gradient.iter_mut().map(std::mem::take);
+        self.apply(parameters, gradient, learning_rate);
+    }
+
+    fn apply(
+        &mut self,
+        parameters: &mut [f32],
+        gradient: impl ExactSizeIterator<Item = f32>,
+        learning_rate: f32,
+    ) {
         assert_eq!(
             parameters.len(),
             self.first.len(),
@@ -98,9 +117,9 @@ impl Adam {
 }
 
 /// One update, with the corrections of its step.
-struct Update<'a> {
+struct Update<'a, G> {
     parameters: &'a mut [f32],
-    gradient: &'a [f32],
+    gradient: G,
     first: &'a mut [f32],
     second: &'a mut [f32],
     beta1: f32,
@@ -114,7 +133,7 @@ struct Update<'a> {
     keep: f32,
 }
 
-impl Loop for Update<'_> {
+impl<G: Iterator<Item = f32>> Loop for Update<'_, G> {
     type Output = ();
 
     #[inline(always)]
@@ -133,7 +152,7 @@ impl Loop for Update<'_> {
         for ((p, g), (m, v)) in values.zip(averages) {
             *m = without_dust(*m + (1.0 - beta1) * (g - *m));
             *v = without_dust(beta2 * *v + (1.0 - beta2) * g * g);
-            *p = *p * keep - rate * *m / (square_root(*v) * root + epsilon);
+            *p = *p * keep - rate * *m / (v.sqrt() * root + epsilon);
         }
     }
 }
@@ -145,18 +164,6 @@ const DUST: f32 = 1e-34;
 #[inline(always)]
 fn without_dust(average: f32) -> f32 {
     if average.abs() < DUST { 0.0 } else { average }
-}
-
-/// √x, to the last bits: three Newton steps for 1/√x from the exponent halved. The instruction is as slow
-/// as the division that follows, and shares its unit; this runs beside it.
-#[inline(always)]
-fn square_root(x: f32) -> f32 {
-    let mut inverse = f32::from_bits(0x5f37_59df - (x.to_bits() >> 1));
-    let half = 0.5 * x;
-    for _ in 0..3 {
-        inverse *= 1.5 - half * inverse * inverse;
-    }
-    x * inverse
 }
 
 #[cfg(test)]
@@ -197,6 +204,21 @@ mod tests {
             assert!((f64::from(p) - expected).abs() < 1e-5, "{p} {expected}");
         }
         assert_eq!(adam.step, 200);
+    }
+
+    #[test]
+    fn a_consumed_gradient_moves_as_far_and_is_zero() {
+        let mut gradient: Vec<f32> = (0..50).map(|i| (i as f32).cos()).collect();
+        let mut adam = Adam::new(AdamConfig::default(), 50);
+        let (mut other, mut parameters, mut moved) = (adam.clone(), vec![0.1; 50], vec![0.1; 50]);
+        for _ in 0..3 {
+            let mut consumed = gradient.clone();
+            adam.update(&mut parameters, &gradient, 1e-3);
+            other.consume(&mut moved, &mut consumed, 1e-3);
+            assert_eq!((&parameters, &adam), (&moved, &other));
+            assert_eq!(consumed, [0.0; 50]);
+            gradient.iter_mut().for_each(|g| *g *= 0.5);
+        }
     }
 
     #[test]

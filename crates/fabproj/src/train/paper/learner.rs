@@ -39,8 +39,7 @@ impl Learner {
     /// One update by the gradient, which is zero afterwards.
     pub(super) fn update(&mut self, rate: f32) {
         self.adam
-            .update(self.network.parameters_mut(), &self.gradient, rate);
-        self.gradient.fill(0.0);
+            .consume(self.network.parameters_mut(), &mut self.gradient, rate);
     }
 
     pub(super) fn save(&self, name: &str, state: &mut State) {
