@@ -1,10 +1,15 @@
 //! A process that times its cases on request, one line per request and answer; the protocol is
 //! described in `bench/worker.py`.
 
-use std::io::{BufRead, BufReader, Write};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
+
+/// Lines of a worker's own messages that a report of its end repeats.
+const LAST_LINES: usize = 12;
 
 /// One side of the comparison.
 pub struct Worker {
@@ -12,6 +17,8 @@ pub struct Worker {
     process: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
+    /// Passes the worker's messages on while it runs; what comes out are the last of them.
+    messages: Option<JoinHandle<VecDeque<String>>>,
     cases: Vec<String>,
 }
 
@@ -21,6 +28,7 @@ impl Worker {
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .with_context(|| format!("starting the worker of {side}"))?;
         let requests = process.stdin.take();
@@ -29,11 +37,14 @@ impl Worker {
             .take()
             .context("a worker without standard output")?;
         let answers = BufReader::new(answers);
+        let errors = process.stderr.take();
+        let messages = errors.map(|errors| std::thread::spawn(move || pass_on(errors)));
         let mut worker = Self {
             side,
             process,
             requests,
             answers,
+            messages,
             cases: Vec::new(),
         };
         let first = worker.answer()?;
@@ -95,12 +106,25 @@ impl Worker {
     fn answer(&mut self) -> Result<String> {
         let mut line = String::new();
         if self.answers.read_line(&mut line)? == 0 {
-            bail!(
-                "the worker of {} ended without an answer; its own messages are above",
-                self.side
-            );
+            bail!(self.obituary());
         }
         Ok(line)
+    }
+
+    /// How it ended, and what it said last.
+    fn obituary(&mut self) -> String {
+        let end = match self.process.wait() {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let messages = self.messages.take().and_then(|thread| thread.join().ok());
+        let messages: Vec<String> = messages.unwrap_or_default().into();
+        let said = match messages.is_empty() {
+            true => "it said nothing".to_owned(),
+            false => format!("it said last:\n{}", messages.join("\n")),
+        };
+        let side = self.side;
+        format!("the worker of {side} ended without an answer ({end}); {said}")
     }
 }
 
@@ -110,6 +134,19 @@ impl Drop for Worker {
         drop(self.requests.take());
         let _ = self.process.wait();
     }
+}
+
+/// Shows messages as they come; returns the last of them.
+fn pass_on(messages: impl Read) -> VecDeque<String> {
+    let mut last = VecDeque::new();
+    for line in BufReader::new(messages).lines().map_while(Result::ok) {
+        eprintln!("{line}");
+        if last.len() == LAST_LINES {
+            last.pop_front();
+        }
+        last.push_back(line);
+    }
+    last
 }
 
 /// What follows the first word of an answer, which must be `kind`.
@@ -157,13 +194,16 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_worker_that_dies_is_reported() {
-        let started = Worker::start("nobody", Command::new("sh").args(["-c", "exit 3"]));
-        assert!(
-            started
-                .err()
-                .unwrap()
-                .to_string()
-                .contains("ended without an answer")
+        let report = |script: &str| {
+            let started = Worker::start("nobody", Command::new("sh").args(["-c", script]));
+            started.err().unwrap().to_string()
+        };
+        assert_eq!(
+            report("echo first >&2; echo out of luck >&2; exit 3"),
+            "the worker of nobody ended without an answer (exit status: 3); it said last:\n\
+             first\nout of luck"
         );
+        assert!(report("kill -9 $$").contains("signal: 9"));
+        assert!(report("kill -9 $$").ends_with("it said nothing"));
     }
 }
