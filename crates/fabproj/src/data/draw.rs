@@ -3,6 +3,7 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::descent::descend;
 use super::oracle::Oracle;
 use super::pool::{PoolError, PoolSizes, direction};
 
@@ -11,10 +12,6 @@ use super::pool::{PoolError, PoolSizes, direction};
 const ENOUGH: f64 = 0.1;
 /// Descents at one state, at most.
 const DESCENTS: usize = 4_000;
-/// Steps of one descent.
-const DESCENT_STEPS: usize = 60;
-/// Steps go beyond the boundary by this share, so that they end inside.
-const OVERSHOOT: f64 = 1.05;
 /// Halvings of a step that would leave the set.
 const HALVINGS: usize = 12;
 
@@ -80,7 +77,7 @@ impl Draw {
             }
         }
         if ((feasible.len() / dim) as f64) < ENOUGH * quota.feasible as f64 {
-            descend(oracle, &x, &infeasible, quota.feasible, &mut feasible);
+            descend_all(oracle, &x, &infeasible, quota.feasible, &mut feasible);
         }
         if feasible.is_empty() {
             self.empty += 1;
@@ -116,24 +113,12 @@ struct Quota {
 }
 
 /// Follows the violation's gradient, if the set knows one, from infeasible points down to the set.
-fn descend(oracle: &Oracle, x: &[f64], from: &[f64], wanted: usize, feasible: &mut Vec<f64>) {
+fn descend_all(oracle: &Oracle, x: &[f64], from: &[f64], wanted: usize, feasible: &mut Vec<f64>) {
     let dim = oracle.bounds().len();
-    let mut gradient = vec![0.0; dim];
+    let even = vec![1.0; dim];
     for start in from.chunks_exact(dim).take(wanted.min(DESCENTS)) {
         let mut point = start.to_vec();
-        for _ in 0..DESCENT_STEPS {
-            let Some(violation) = oracle.set().violation(&point, x, &mut gradient) else {
-                return;
-            };
-            let square: f64 = gradient.iter().map(|g| g * g).sum();
-            if violation == 0.0 || square == 0.0 {
-                break;
-            }
-            for (p, g) in point.iter_mut().zip(&gradient) {
-                *p -= OVERSHOOT * violation * g / square;
-            }
-        }
-        if oracle.contains_raw(&point, x) {
+        if descend(oracle, x, &even, &mut point) {
             feasible.extend(point);
         }
     }

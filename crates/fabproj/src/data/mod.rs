@@ -1,6 +1,7 @@
 //! Points with labels: what training sees of a set.
 
 pub mod boundary;
+mod descent;
 mod draw;
 pub mod labelled;
 pub mod oracle;

@@ -6,6 +6,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
+use super::descent::descend;
 use super::oracle::Oracle;
 use super::pool::Rows;
 use super::tree::squared_distance;
@@ -58,6 +59,19 @@ impl Restorer {
         }
         let mut best = f32::INFINITY;
         let mut point = vec![0.0; self.dim];
+        // Down the violation is the nearest way of all, where the set knows one; from random starts alone,
+        // targets differ from the nearest point by a random angle, and their mean lies deep inside.
+        let mut raw = vec![0.0; self.dim];
+        oracle.units().raw(y, &mut raw);
+        if descend(oracle, x, &oracle.units().scale, &mut raw) {
+            point.clear();
+            oracle.units().push(&raw, &mut point);
+            if oracle.contains(&point, x) {
+                approach(oracle, x, y, &mut point, rng);
+                best = squared_distance(&point, y);
+                target.copy_from_slice(&point);
+            }
+        }
         for _ in 0..STARTS {
             let start = (0..CANDIDATES.div_ceil(STARTS))
                 .map(|_| &rows[rng.random_range(0..count) * self.dim..][..self.dim])
@@ -77,7 +91,13 @@ impl Restorer {
 
 /// Moves the feasible `point` toward y without leaving the set: along the segment, coordinate by
 /// coordinate, then by random local moves.
-fn approach(oracle: &Oracle, x: &[f64], y: &[f32], point: &mut [f32], rng: &mut ChaCha8Rng) {
+pub(crate) fn approach(
+    oracle: &Oracle,
+    x: &[f64],
+    y: &[f32],
+    point: &mut [f32],
+    rng: &mut ChaCha8Rng,
+) {
     let dim = y.len();
     segment(oracle, x, y, point);
     let mut order: Vec<usize> = (0..dim).collect();
