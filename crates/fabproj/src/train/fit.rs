@@ -44,9 +44,15 @@ pub fn hole(inner: &[f32], dim: usize) -> f32 {
 impl Fit {
     /// Fits a latent set of the given kind to rows in chart units. `smooth` as in [`LatentSet`].
     pub fn new(kind: LatentKind, smooth: Option<f32>, inner: &[f32], dim: usize) -> Self {
+        if dim <= BANK_DIMENSIONS {
+            return Self::isotropic(kind, smooth, inner, dim);
+        }
         // A thin slab in many dimensions is far from any ball or box of one size.
-        if dim > BANK_DIMENSIONS && matches!(kind, LatentKind::Ball | LatentKind::Box) {
-            let (root, inverse) = spread(inner, dim);
+        if kind == LatentKind::Box {
+            return Self::tightest_box(smooth, inner, dim);
+        }
+        if kind == LatentKind::Ball {
+            let (root, inverse) = Spread::of(inner, dim).roots();
             let levelled = multiply(inner, &inverse, dim);
             let level = Self::isotropic(kind, smooth, &levelled, dim);
             return Self {
@@ -92,25 +98,50 @@ impl Fit {
         }
     }
 
+    /// A box along the coordinates or along the principal axes of the rows, whichever is smaller, with
+    /// sides of their own.
+    fn tightest_box(smooth: Option<f32>, inner: &[f32], dim: usize) -> Self {
+        let spread = Spread::of(inner, dim);
+        let boxes = [identity(1.0, dim), spread.axes()].map(|axes| {
+            let turned = multiply(inner, &axes, dim);
+            let side = |j: usize| {
+                let column: Vec<f32> = turned.chunks_exact(dim).map(|row| row[j]).collect();
+                radius_quantile(&column, 1, BOX_SHARE).max(1e-6)
+            };
+            (axes, (0..dim).map(side).collect::<Vec<f32>>())
+        });
+        let volume = |sides: &[f32]| sides.iter().map(|side| side.ln()).sum::<f32>();
+        let [along, turned] = boxes;
+        // Axes from samples are a little off those of a set that has its sides along the coordinates.
+        let (axes, sides) = if volume(&turned.1) < volume(&along.1) - 0.05 * dim as f32 {
+            turned
+        } else {
+            along
+        };
+        let mut encoder_skip = vec![0.0; dim * dim];
+        let mut decoder_skip = vec![0.0; dim * dim];
+        for i in 0..dim {
+            for (axis, side) in sides.iter().enumerate() {
+                encoder_skip[axis * dim + i] = axes[i * dim + axis] * SIZE / side;
+                decoder_skip[i * dim + axis] = axes[i * dim + axis] * side / SIZE;
+            }
+        }
+        Self {
+            latent: LatentSet::Box { half: SIZE, smooth },
+            latent_dim: dim,
+            encoder_skip,
+            decoder_skip,
+        }
+    }
+
     /// Multiples of the identity: the latent set starts as the set of the given extent.
     fn scaled(latent: LatentSet, extent: f32, dim: usize) -> Self {
         let factor = SIZE / extent.max(1e-6);
-        let identity = |value: f32| -> Vec<f32> {
-            (0..dim * dim)
-                .map(|index| {
-                    if index / dim == index % dim {
-                        value
-                    } else {
-                        0.0
-                    }
-                })
-                .collect()
-        };
         Self {
             latent,
             latent_dim: dim,
-            encoder_skip: identity(factor),
-            decoder_skip: identity(1.0 / factor),
+            encoder_skip: identity(factor, dim),
+            decoder_skip: identity(1.0 / factor, dim),
         }
     }
 
@@ -136,36 +167,74 @@ impl Fit {
     }
 }
 
+/// Share of the rows between two opposite sides of a box at the start.
+const BOX_SHARE: f64 = 0.98;
 /// Spreads below this share of the largest are taken for as wide.
 const THINNEST: f64 = 0.003;
 
-/// The root of the rows' covariance and its inverse, both symmetric.
-fn spread(rows: &[f32], dim: usize) -> (Vec<f32>, Vec<f32>) {
-    let count = (rows.len() / dim).max(1) as f64;
-    let mut covariance = vec![0.0f64; dim * dim];
-    for row in rows.chunks_exact(dim) {
-        for i in 0..dim {
-            for j in 0..dim {
-                covariance[i * dim + j] += f64::from(row[i]) * f64::from(row[j]) / count;
+/// Principal axes of rows, and how far they spread along them.
+struct Spread {
+    dim: usize,
+    /// Standard deviations.
+    deviations: Vec<f64>,
+    /// Axes in columns.
+    vectors: Vec<f64>,
+}
+
+impl Spread {
+    fn of(rows: &[f32], dim: usize) -> Self {
+        let count = (rows.len() / dim).max(1) as f64;
+        let mut covariance = vec![0.0f64; dim * dim];
+        for row in rows.chunks_exact(dim) {
+            for i in 0..dim {
+                for j in 0..dim {
+                    covariance[i * dim + j] += f64::from(row[i]) * f64::from(row[j]) / count;
+                }
             }
         }
+        let (values, vectors) = eigen(covariance, dim);
+        let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let deviation =
+            |value: &f64| (value.max(0.0) / largest).sqrt().max(THINNEST) * largest.sqrt();
+        Self {
+            dim,
+            deviations: values.iter().map(deviation).collect(),
+            vectors,
+        }
     }
-    let (values, vectors) = eigen(covariance, dim);
-    let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let deviations: Vec<f64> = values
-        .iter()
-        .map(|value| (value.max(0.0) / largest).sqrt().max(THINNEST) * largest.sqrt())
-        .collect();
-    let compose = |scale: &dyn Fn(f64) -> f64| -> Vec<f32> {
-        let entry = |index: usize| {
-            let (i, j) = (index / dim, index % dim);
-            let term =
-                |k: usize| vectors[i * dim + k] * scale(deviations[k]) * vectors[j * dim + k];
-            (0..dim).map(term).sum::<f64>() as f32
+
+    /// The axes, in columns.
+    fn axes(&self) -> Vec<f32> {
+        self.vectors.iter().map(|v| *v as f32).collect()
+    }
+
+    /// The root of the covariance and its inverse, both symmetric.
+    fn roots(&self) -> (Vec<f32>, Vec<f32>) {
+        let (dim, vectors) = (self.dim, &self.vectors);
+        let compose = |scale: &dyn Fn(f64) -> f64| -> Vec<f32> {
+            let entry = |index: usize| {
+                let (i, j) = (index / dim, index % dim);
+                let term = |k: usize| {
+                    vectors[i * dim + k] * scale(self.deviations[k]) * vectors[j * dim + k]
+                };
+                (0..dim).map(term).sum::<f64>() as f32
+            };
+            (0..dim * dim).map(entry).collect()
         };
-        (0..dim * dim).map(entry).collect()
-    };
-    (compose(&|deviation| deviation), compose(&f64::recip))
+        (compose(&|deviation| deviation), compose(&f64::recip))
+    }
+}
+
+fn identity(value: f32, dim: usize) -> Vec<f32> {
+    (0..dim * dim)
+        .map(|index| {
+            if index / dim == index % dim {
+                value
+            } else {
+                0.0
+            }
+        })
+        .collect()
 }
 
 /// Eigenvalues and, in columns, eigenvectors of a symmetric matrix, by Jacobi's rotations.
@@ -282,7 +351,7 @@ mod tests {
                 ]
             })
             .collect();
-        let (root, inverse) = spread(&rows, dim);
+        let (root, inverse) = Spread::of(&rows, dim).roots();
         let identity = multiply(&root, &inverse, dim);
         for (index, value) in identity.iter().enumerate() {
             let expected = f32::from(u8::from(index / dim == index % dim));
@@ -292,6 +361,46 @@ mod tests {
         for j in 0..dim {
             let square: f32 = levelled.chunks_exact(dim).map(|row| row[j] * row[j]).sum();
             assert!((square / 4000.0 - 1.0).abs() < 0.02, "{j}: {square}");
+        }
+    }
+
+    #[test]
+    fn boxes_start_along_the_rows() {
+        let dim = 5;
+        let t = |i: usize, k: f32| (i as f32 * k).sin();
+        // A plate of five dimensions, thin along (1, 1, 0, 0, 0) and (0, 0, 1, -1, 0).
+        let plate: Vec<f32> = (0..4000)
+            .flat_map(|i| {
+                let (a, b) = (0.01 * t(i, 0.37), 0.02 * t(i, 0.53));
+                let (u, v) = (t(i, 0.11), 0.8 * t(i, 0.23));
+                [a + u, a - u, b + v, v - b, t(i, 0.71)]
+            })
+            .collect();
+        let cube: Vec<f32> = (0..4000)
+            .flat_map(|i| [0.11, 0.23, 0.37, 0.53, 0.71].map(|k| t(i, k)))
+            .collect();
+        for (rows, turned) in [(plate, true), (cube, false)] {
+            let fit = Fit::new(LatentKind::Box, None, &rows, dim);
+            let latents: Vec<f32> = rows
+                .chunks_exact(dim)
+                .flat_map(|row| {
+                    let entry = |weights: &[f32]| weights.iter().zip(row).map(|(w, y)| w * y).sum();
+                    fit.encoder_skip
+                        .chunks_exact(dim)
+                        .map(entry)
+                        .collect::<Vec<f32>>()
+                })
+                .collect();
+            let outside = latents.iter().filter(|z| z.abs() > SIZE).count();
+            let share = outside as f64 / latents.len() as f64;
+            assert!((0.005..0.03).contains(&share), "{share} of the coordinates");
+            let identity = multiply(&fit.decoder_skip, &fit.encoder_skip, dim);
+            for (index, value) in identity.iter().enumerate() {
+                let expected = f32::from(u8::from(index / dim == index % dim));
+                assert!((value - expected).abs() < 1e-3, "{identity:?}");
+            }
+            // Along the coordinates, the skips of a cube are diagonal.
+            assert_eq!(fit.encoder_skip[1] != 0.0, turned);
         }
     }
 
