@@ -71,7 +71,7 @@ impl Rows {
         self.state.is_empty()
     }
 
-    fn push(&mut self, y: &[f32], state: usize) {
+    pub(crate) fn push(&mut self, y: &[f32], state: usize) {
         self.y.extend_from_slice(y);
         self.state.push(state as u32);
     }
@@ -220,7 +220,12 @@ impl<'a> Pool<'a> {
     }
 
     /// An input of interest, moved away from the middle of the bounds by the factor; working units.
-    fn enlarged_input(&self, state: usize, factor: f64, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    pub(crate) fn enlarged_input(
+        &self,
+        state: usize,
+        factor: f64,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<f32> {
         let mut raw = self.oracle.draw_input(&self.states[state], rng);
         for (value, (low, high)) in raw.iter_mut().zip(self.oracle.bounds()) {
             let middle = (low + high) / 2.0;

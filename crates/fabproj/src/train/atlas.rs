@@ -4,55 +4,14 @@ use fabproj_core::{Blend, Chart, Frame, Model};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::chart::{ChartRows, TrainedChart};
-use crate::data::pieces::Cells;
+use super::assignment::Assignment;
+use super::chart::TrainedChart;
 use crate::data::{Pool, Units};
 use crate::nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, SpecError, Tape};
 
 /// Rows per step of the gate's training.
 const GATE_ROWS: usize = 256;
 const GATE_RATE: f32 = 3e-3;
-
-/// Which rows of the pool belong to which chart.
-pub struct Assignment {
-    /// Rows by chart.
-    pub rows: Vec<ChartRows>,
-    /// Feasible rows with their charts.
-    feasible: Vec<(u32, u8)>,
-    /// Infeasible rows with the charts of their targets.
-    infeasible: Vec<(u32, u8)>,
-}
-
-impl Assignment {
-    /// Labels every row of the pool by the cell that it (or its target) lies in.
-    pub fn new(pool: &Pool, cells: &Cells) -> Self {
-        let dim = pool.dim();
-        let label = |y: &[f32], states: &[u32]| -> Vec<(u32, u8)> {
-            let rows = (0..).zip(y.chunks_exact(dim).zip(states));
-            rows.filter_map(|(row, (y, state))| Some((row, cells.label(pool, y, *state)? as u8)))
-                .collect()
-        };
-        let feasible = label(&pool.feasible.y, &pool.feasible.state);
-        let edge = label(&pool.edge.y, &pool.edge.state);
-        let infeasible = label(&pool.targets, &pool.infeasible.state);
-        let of = |labels: &[(u32, u8)], chart: usize| -> Vec<u32> {
-            let own = labels.iter().filter(|(_, label)| *label as usize == chart);
-            own.map(|(row, _)| *row).collect()
-        };
-        let rows = (0..cells.count())
-            .map(|chart| ChartRows {
-                feasible: of(&feasible, chart),
-                edge: of(&edge, chart),
-                infeasible: of(&infeasible, chart),
-            })
-            .collect();
-        Self {
-            rows,
-            feasible,
-            infeasible,
-        }
-    }
-}
 
 /// Trains the classifier that chooses the chart of a point; `None` for a single chart.
 pub fn train_gate(

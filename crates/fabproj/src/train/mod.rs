@@ -1,6 +1,7 @@
 //! Two-phase training of projectors.
 
 pub mod anchors;
+pub mod assignment;
 pub mod atlas;
 pub mod chart;
 pub mod config;

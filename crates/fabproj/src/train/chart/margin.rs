@@ -59,14 +59,17 @@ impl<'a> ChartTraining<'a> {
             let (y, state) = (row(&pool.edge.y, *index), pool.edge.state[*index as usize]);
             wanted.edge.extend(target(y, state, y));
         }
-        for index in &self.rows.infeasible {
+        for (index, own) in self
+            .rows
+            .infeasible
+            .iter()
+            .zip(self.rows.targets.chunks_exact(dim))
+        {
             let (y, state) = (
                 row(&pool.infeasible.y, *index),
                 pool.infeasible.state[*index as usize],
             );
-            wanted
-                .infeasible
-                .extend(target(y, state, row(&pool.targets, *index)));
+            wanted.infeasible.extend(target(y, state, own));
         }
         self.wanted = wanted;
     }
@@ -101,8 +104,8 @@ impl<'a> ChartTraining<'a> {
         let dim = self.pool.dim();
         let saved = self.config.rows;
         self.config.rows = FOLLOW_ROWS;
-        let (feasible, infeasible) = self.draw_rows(true);
-        let encoded = feasible + infeasible;
+        let drawn = self.draw_rows(true);
+        let encoded = drawn.encoded();
         let samples = 2 * FOLLOW_ROWS;
         encode(&chart.encoder, &self.latent, self.pool, &mut self.scratch);
         self.draw_latents(samples);
@@ -118,7 +121,7 @@ impl<'a> ChartTraining<'a> {
             for j in 0..dim {
                 point[j] = decode[j] * self.scale + self.centre[j];
             }
-            let kind = if row < feasible {
+            let kind = if row < drawn.feasible {
                 0
             } else if row < encoded {
                 1

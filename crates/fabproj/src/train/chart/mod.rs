@@ -4,10 +4,10 @@
 //! and every decode that is not feasible by a margin is pulled to the boundary and through it.
 
 mod checkpoint;
+mod draw;
 mod margin;
 
 use fabproj_core::LatentSet;
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -16,10 +16,10 @@ use crate::data::restore::Restorer;
 use crate::data::tree::squared_distance;
 use crate::data::{Pool, Rows};
 use crate::nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
-use crate::sample;
 
 use super::fit::{Fit, LatentKind};
 use super::penalty::Penalty;
+use draw::Drawn;
 use margin::Wanted;
 
 /// How one chart is shaped. All lengths are in working units.
@@ -60,10 +60,12 @@ pub struct ChartRows {
     pub edge: Vec<u32>,
     /// Indices of infeasible rows whose target is in the chart.
     pub infeasible: Vec<u32>,
+    /// Targets of these.
+    pub targets: Vec<f32>,
+    /// Other inputs that the gate sends here. No target was looked for: they must become feasible, anywhere.
+    pub visitors: Rows,
 }
 
-/// Share of the feasible rows of a batch that lie on the boundary.
-const EDGE_SHARE: f32 = 0.35;
 /// Restorations per step above three dimensions: for this share of the rows that are projected, and for
 /// as many latent samples.
 const RESTORED: f32 = 0.3;
@@ -215,12 +217,12 @@ impl<'a> ChartTraining<'a> {
     /// One optimisation step.
     pub fn step(&mut self) -> StepReport {
         let phase_two = self.step >= self.config.phase_one;
-        let (feasible, infeasible) = self.draw_rows(phase_two);
+        let drawn = self.draw_rows(phase_two);
         let samples = if phase_two { 2 * self.config.rows } else { 0 };
         encode(&self.encoder, &self.latent, self.pool, &mut self.scratch);
         self.draw_latents(samples);
-        let report = self.losses(feasible, infeasible, samples);
-        self.update(feasible + infeasible, feasible + infeasible + samples);
+        let report = self.losses(&drawn, samples);
+        self.update(drawn.encoded(), drawn.encoded() + samples);
         self.step += 1;
         if phase_two {
             self.follow_failures();
@@ -228,86 +230,11 @@ impl<'a> ChartTraining<'a> {
         report
     }
 
-    /// Fills `input` (chart units, parameters joined), `wanted` (working units) and `states`.
-    fn draw_rows(&mut self, phase_two: bool) -> (usize, usize) {
-        let (count, dim) = (self.config.rows, self.pool.dim());
-        self.scratch.input.clear();
-        self.scratch.wanted.clear();
-        self.scratch.states.clear();
-        for _ in 0..count {
-            let edge = !self.rows.edge.is_empty() && self.rng.random::<f32>() < EDGE_SHARE;
-            let (rows, indices, wanted) = if edge {
-                (&self.pool.edge, &self.rows.edge, &self.wanted.edge)
-            } else {
-                (
-                    &self.pool.feasible,
-                    &self.rows.feasible,
-                    &self.wanted.feasible,
-                )
-            };
-            let pick = self.rng.random_range(0..indices.len());
-            let wanted = &wanted[pick * dim..][..dim];
-            push_row(
-                &mut self.scratch,
-                self.pool,
-                rows,
-                indices[pick],
-                wanted,
-                &self.centre,
-                self.scale,
-            );
-        }
-        if !phase_two || self.rows.infeasible.is_empty() {
-            return (count, 0);
-        }
-        for _ in 0..count {
-            let (rows, indices) = (&self.pool.infeasible, &self.rows.infeasible);
-            let pick = self.rng.random_range(0..indices.len());
-            let wanted = &self.wanted.infeasible[pick * dim..][..dim];
-            push_row(
-                &mut self.scratch,
-                self.pool,
-                rows,
-                indices[pick],
-                wanted,
-                &self.centre,
-                self.scale,
-            );
-        }
-        (count, count)
-    }
-
-    /// Appends latent samples, half inside and half on the surface, at random states of the chart.
-    fn draw_latents(&mut self, samples: usize) {
-        let dim = self.latent_dim;
-        for sample in 0..samples {
-            // A cell may be empty at some x; its decodes there must be feasible all the same.
-            let state = if sample % 4 < 2 || self.pool.parameter_dim() == 0 {
-                let row = self.rng.random_range(0..self.rows.feasible.len());
-                self.pool.feasible.state[self.rows.feasible[row] as usize]
-            } else {
-                self.rng.random_range(0..self.pool.states.len() as u32)
-            };
-            let scratch = &mut self.scratch;
-            let start = scratch.decoder_input.len();
-            scratch.decoder_input.resize(start + dim, 0.0);
-            let latent = &mut scratch.decoder_input[start..];
-            if sample % 2 == 0 {
-                sample::inside(&self.latent, latent, &mut self.rng);
-            } else {
-                sample::surface(&self.latent, latent, &mut self.rng);
-            }
-            scratch
-                .decoder_input
-                .extend_from_slice(self.pool.state_inner(state));
-            scratch.states.push(state);
-        }
-    }
-
     /// Decodes, and writes the loss's derivative with respect to the decodes.
-    fn losses(&mut self, feasible: usize, infeasible: usize, samples: usize) -> StepReport {
+    fn losses(&mut self, drawn: &Drawn, samples: usize) -> StepReport {
+        let (feasible, infeasible, encoded) = (drawn.feasible, drawn.infeasible, drawn.encoded());
         let dim = self.pool.dim();
-        let rows = feasible + infeasible + samples;
+        let rows = encoded + samples;
         let mut report = StepReport::default();
         let scratch = &mut self.scratch;
         let decodes = self
@@ -346,14 +273,10 @@ impl<'a> ChartTraining<'a> {
             shifted: vec![0.0; dim],
         };
         for row in 0..rows {
-            if row == feasible + infeasible {
+            if row == encoded {
                 penalty.restorations = restorations;
             }
-            let group = if row < feasible + infeasible {
-                feasible + infeasible
-            } else {
-                samples
-            };
+            let group = if row < encoded { encoded } else { samples };
             let weight = self.config.hinge / group as f32;
             for j in 0..dim {
                 penalty.point[j] = decodes[row * dim + j] * self.scale + self.centre[j];
@@ -449,27 +372,6 @@ pub struct TrainedChart {
     pub scale: f32,
 }
 
-fn push_row(
-    scratch: &mut Scratch,
-    pool: &Pool,
-    rows: &Rows,
-    row: u32,
-    wanted: &[f32],
-    centre: &[f32],
-    scale: f32,
-) {
-    let (y, state) = (
-        &rows.y[row as usize * centre.len()..][..centre.len()],
-        rows.state[row as usize],
-    );
-    scratch
-        .input
-        .extend(y.iter().zip(centre).map(|(v, c)| (v - c) / scale));
-    scratch.input.extend_from_slice(pool.state_inner(state));
-    scratch.wanted.extend_from_slice(wanted);
-    scratch.states.push(state);
-}
-
 /// Encodes the drawn rows, clamps, and starts the decoder's input with them.
 fn encode(encoder: &Mlp, latent_set: &LatentSet, pool: &Pool, scratch: &mut Scratch) {
     let dim = encoder.spec().outputs;
@@ -488,7 +390,7 @@ fn encode(encoder: &Mlp, latent_set: &LatentSet, pool: &Pool, scratch: &mut Scra
     }
 }
 
-fn gather(rows: &[f32], indices: &[u32], dim: usize) -> Vec<f32> {
+pub(super) fn gather(rows: &[f32], indices: &[u32], dim: usize) -> Vec<f32> {
     indices
         .iter()
         .flat_map(|index| rows[*index as usize * dim..][..dim].iter().copied())

@@ -7,7 +7,8 @@ use super::{Attempt, Candidate, Contest, Shaping, stream};
 use crate::data::pieces::Cells;
 use crate::data::pool::BANK_DIMENSIONS;
 use crate::train::TrainError;
-use crate::train::atlas::{Assignment, Atlas, train_gate};
+use crate::train::assignment::Assignment;
+use crate::train::atlas::{Atlas, train_gate};
 use crate::train::chart::{ChartConfig, ChartTraining, TrainedChart};
 use crate::train::measure::Quality;
 use crate::train::session::Event;
@@ -18,7 +19,12 @@ const REPORT_EVERY: u64 = 50;
 const SAVE_EVERY: u64 = 1_000;
 /// Beyond this number of charts, each is smaller and is trained for fewer steps: the smaller the piece,
 /// the simpler.
-const MANY_CHARTS: usize = 8;
+pub(super) const MANY_CHARTS: usize = 8;
+/// By how much their margins may grow beyond the usual: points come to many thin pieces at their corners.
+const MARGIN_OF_MANY: f32 = 2.5;
+
+/// Inputs drawn for the charts together where their own infeasible rows are too few to fill the space.
+const VISITORS: usize = 200_000;
 
 /// A chart with its final margin; `None` as long as it is not trained.
 pub(super) type Slot = Option<(TrainedChart, f32)>;
@@ -40,9 +46,12 @@ impl Shaping<'_> {
         self.session.emit(&Event::Stage {
             name: &format!("training {candidate}"),
         });
-        let assignment = Assignment::new(self.pool, cells);
+        let mut assignment = Assignment::new(self.pool, cells, rng);
         let (width, steps) = (self.config.gate_width, self.config.gate_steps);
         let gate = train_gate(self.pool, &assignment, width, steps, rng)?;
+        if let Some(gate) = gate.as_ref().filter(|_| self.pool.dim() > BANK_DIMENSIONS) {
+            assignment.invite(self.pool, gate, VISITORS, rng);
+        }
         self.train_missing(attempt, charts, &assignment)?;
         let (charts, margins): (Vec<_>, Vec<_>) = charts.iter().flatten().cloned().unzip();
         let atlas = Atlas { gate, charts };
@@ -106,6 +115,11 @@ impl Shaping<'_> {
         let (effort, hinge) = if conditional { (1.6, 2.0) } else { (1.0, 1.0) };
         let few = (MANY_CHARTS as f64 / charts.max(1) as f64).min(1.0).sqrt();
         let (width, depth) = self.size(charts);
+        let high = if charts > MANY_CHARTS && self.pool.dim() > BANK_DIMENSIONS {
+            MARGIN_OF_MANY * self.config.margin_high
+        } else {
+            self.config.margin_high
+        };
         let steps = self.config.phase_two as f64 * effort * attempt.effort * few;
         ChartConfig {
             width,
@@ -120,7 +134,7 @@ impl Shaping<'_> {
                 .max(8),
             learning_rate: self.config.learning_rate,
             margin: self.config.margin,
-            margin_range: (self.config.margin_low, self.config.margin_high),
+            margin_range: (self.config.margin_low, high),
             failure_goal: self.config.failure_goal,
             hinge: self.config.hinge * hinge,
         }

@@ -21,6 +21,7 @@ use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::Restorer;
 use crate::data::{Pool, PoolSizes};
 use crate::set::{Calibration, ConstraintSet};
+use cover::MANY_CHARTS;
 
 /// Nodes of the graph that finds the pieces.
 const GRAPH_NODES: usize = 4_000;
@@ -29,9 +30,10 @@ const SHELL_HOLE: f32 = 0.15;
 /// Parts into which a chart that falls short is cut.
 const PARTS: usize = 3;
 /// Efforts where cutting does not help, first and then for longer: of each of several kinds of latent
-/// sets and of the best of them; of a single kind.
+/// sets and of the best of them, for few charts and for many; of a single kind.
 const EFFORTS_OF_SEVERAL: (f64, f64) = (0.15, 1.25);
-const EFFORTS_OF_ONE: (f64, f64) = (1.0, 2.0);
+const EFFORTS_OF_MANY_CHARTS: (f64, f64) = (0.4, 2.5);
+const EFFORTS_OF_ONE: (f64, f64) = (1.0, 1.6);
 /// Charts that a model has at most.
 const MOST_CHARTS: usize = 48;
 
@@ -254,10 +256,10 @@ impl Shaping<'_> {
     fn lengthen(&self, kinds: &[LatentKind], contest: &mut Contest) -> Result<(), TrainError> {
         let mut rng = stream(self.seed, 100_000);
         let cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
-        let (first, longer) = if kinds.len() > 1 {
-            EFFORTS_OF_SEVERAL
-        } else {
-            EFFORTS_OF_ONE
+        let (first, longer) = match (kinds.len(), cells.count()) {
+            (1, _) => EFFORTS_OF_ONE,
+            (_, ..=MANY_CHARTS) => EFFORTS_OF_SEVERAL,
+            _ => EFFORTS_OF_MANY_CHARTS,
         };
         let total = first * kinds.len() as f64 + longer;
         let attempt = |latent, number: usize, effort: f64| Attempt {

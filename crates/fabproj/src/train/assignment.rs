@@ -1,0 +1,243 @@
+//! Which chart has to do with which rows.
+
+use std::collections::HashMap;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::chart::{ChartRows, gather};
+use crate::data::pieces::Cells;
+use crate::data::restore::approach;
+use crate::data::tree::Tree;
+use crate::data::{Pool, Rows};
+use crate::nn::{Mlp, Tape};
+
+/// Visitors that the gate is asked about at once.
+const VISITING: usize = 256;
+
+/// Which rows of the pool belong to which chart.
+pub struct Assignment {
+    /// Rows by chart.
+    pub rows: Vec<ChartRows>,
+    /// Feasible rows with their charts.
+    pub feasible: Vec<(u32, u8)>,
+    /// Infeasible rows with the charts of their targets.
+    pub infeasible: Vec<(u32, u8)>,
+}
+
+impl Assignment {
+    /// Labels every row of the pool by the cell that it (or its target) lies in.
+    pub fn new(pool: &Pool, cells: &Cells, rng: &mut ChaCha8Rng) -> Self {
+        let dim = pool.dim();
+        let label = |y: &[f32], states: &[u32]| -> Vec<(u32, u8)> {
+            let rows = (0..).zip(y.chunks_exact(dim).zip(states));
+            rows.filter_map(|(row, (y, state))| Some((row, cells.label(pool, y, *state)? as u8)))
+                .collect()
+        };
+        let feasible = label(&pool.feasible.y, &pool.feasible.state);
+        let edge = label(&pool.edge.y, &pool.edge.state);
+        let mut targets = pool.targets.clone();
+        let mut infeasible = label(&targets, &pool.infeasible.state);
+        adopt(pool, cells, &feasible, &mut infeasible, &mut targets, rng);
+        let of = |labels: &[(u32, u8)], chart: usize| -> Vec<u32> {
+            let own = labels.iter().filter(|(_, label)| *label as usize == chart);
+            own.map(|(row, _)| *row).collect()
+        };
+        let rows = (0..cells.count())
+            .map(|chart| {
+                let infeasible = of(&infeasible, chart);
+                ChartRows {
+                    feasible: of(&feasible, chart),
+                    edge: of(&edge, chart),
+                    targets: gather(&targets, &infeasible, dim),
+                    infeasible,
+                    visitors: Rows::default(),
+                }
+            })
+            .collect();
+        Self {
+            rows,
+            feasible,
+            infeasible,
+        }
+    }
+
+    /// Draws inputs of interest and hands each to the chart that the gate chooses for it.
+    pub fn invite(&mut self, pool: &Pool, gate: &Mlp, count: usize, rng: &mut ChaCha8Rng) {
+        let charts = self.rows.len();
+        let (mut tape, mut input) = (Tape::new(), Vec::new());
+        for _ in 0..count.div_ceil(VISITING) {
+            input.clear();
+            let mut states = Vec::with_capacity(VISITING);
+            for _ in 0..VISITING {
+                let state = rng.random_range(0..pool.states.len());
+                input.extend(pool.enlarged_input(state, 1.0 + 0.2 * rng.random::<f64>(), rng));
+                input.extend_from_slice(pool.state_inner(state as u32));
+                states.push(state);
+            }
+            let width = input.len() / VISITING;
+            let logits = gate.forward(&input, VISITING, &mut tape);
+            for (row, logits) in logits.chunks_exact(charts).enumerate() {
+                let best = (0..charts).max_by(|a, b| logits[*a].total_cmp(&logits[*b]));
+                let visitors = &mut self.rows[best.unwrap_or(0)].visitors;
+                visitors.push(&input[row * width..][..pool.dim()], states[row]);
+            }
+        }
+    }
+}
+
+/// Gives infeasible rows whose targets lie in no cell, but in a piece too small to count, a target in the
+/// cell of the nearest feasible row: the gate will send such points to some chart, which must know them.
+fn adopt(
+    pool: &Pool,
+    cells: &Cells,
+    feasible: &[(u32, u8)],
+    infeasible: &mut Vec<(u32, u8)>,
+    targets: &mut [f32],
+    rng: &mut ChaCha8Rng,
+) {
+    let (dim, count) = (pool.dim(), pool.infeasible.len());
+    if infeasible.len() == count {
+        return;
+    }
+    let mut labelled = vec![false; count];
+    infeasible
+        .iter()
+        .for_each(|(row, _)| labelled[*row as usize] = true);
+    let mut homes = HashMap::new();
+    for row in (0..count).filter(|row| !labelled[*row]) {
+        let state = pool.infeasible.state[row];
+        let (members, tree) = homes.entry(state).or_insert_with(|| {
+            let members: Vec<(u32, u8)> = feasible
+                .iter()
+                .filter(|(row, _)| pool.feasible.state[*row as usize] == state)
+                .copied()
+                .collect();
+            let rows: Vec<u32> = members.iter().map(|(row, _)| *row).collect();
+            let tree = Tree::new(&gather(&pool.feasible.y, &rows, dim), dim);
+            (members, tree)
+        });
+        let y = &pool.infeasible.y[row * dim..][..dim];
+        let Some((nearest, _)) = tree.nearest(y) else {
+            continue;
+        };
+        let (home, chart) = members[nearest];
+        let mut target = pool.feasible.y[home as usize * dim..][..dim].to_vec();
+        let mut closer = target.clone();
+        approach(
+            &pool.oracle,
+            &pool.states[state as usize],
+            y,
+            &mut closer,
+            rng,
+        );
+        let chart = match cells.label(pool, &closer, state) {
+            Some(label) => {
+                target = closer;
+                label as u8
+            }
+            None => chart,
+        };
+        targets[row * dim..][..dim].copy_from_slice(&target);
+        infeasible.push((row as u32, chart));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::data::PoolSizes;
+    use crate::data::pieces::Pieces;
+    use crate::nn::MlpSpec;
+    use crate::set::FnSet;
+
+    /// Two large cubes, and between them four that are too small to be given charts.
+    const CUBES: [([f64; 4], f64); 6] = [
+        ([-1.2, 0.0, 0.0, 0.0], 0.6),
+        ([1.2, 0.0, 0.0, 0.0], 0.6),
+        ([0.0, 0.8, 0.0, 0.0], 0.08),
+        ([0.0, -0.8, 0.0, 0.0], 0.08),
+        ([0.0, 0.0, 0.8, 0.0], 0.08),
+        ([0.0, 0.0, -0.8, 0.0], 0.08),
+    ];
+
+    fn outside(y: &[f64], cube: &([f64; 4], f64)) -> (f64, usize) {
+        let excess = |j: usize| (y[j] - cube.0[j]).abs() - cube.1;
+        let worst = (0..4).max_by(|a, b| excess(*a).total_cmp(&excess(*b)));
+        let worst = worst.unwrap_or(0);
+        (excess(worst).max(0.0), worst)
+    }
+
+    #[test]
+    fn every_input_has_a_chart_that_knows_it() {
+        let nearest = |y: &[f64]| {
+            let distances = CUBES.iter().map(|cube| (outside(y, cube), cube));
+            distances.min_by(|a, b| a.0.0.total_cmp(&b.0.0)).unwrap()
+        };
+        let inside = move |y: &[f64], _: &[f64]| nearest(y).0.0 == 0.0;
+        let violation = move |y: &[f64], _: &[f64], gradient: &mut [f64]| {
+            let ((distance, axis), cube) = nearest(y);
+            gradient.fill(0.0);
+            if distance > 0.0 {
+                gradient[axis] = (y[axis] - cube.0[axis]).signum();
+            }
+            distance
+        };
+        let set = FnSet::builder("cubes", vec![(-2.0, 2.0); 4], inside)
+            .violation(violation)
+            .build()
+            .unwrap();
+        let sizes = PoolSizes {
+            states: 1,
+            feasible: 2_000,
+            infeasible: 1_000,
+            boundary: 100,
+            draws: 1 << 20,
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let pool = Pool::draw(&set, &sizes, &mut rng).unwrap();
+        let pieces = Pieces::find(&pool, 2_000, &mut rng);
+        assert_eq!(pieces.count(), 2);
+        let cells = pieces.cells(2, &mut rng);
+        let orphans = pool
+            .targets
+            .chunks_exact(4)
+            .filter(|target| cells.label(&pool, target, 0).is_none())
+            .count();
+        assert!(
+            orphans > 10,
+            "{orphans} rows have their targets in small cubes"
+        );
+
+        let mut assignment = Assignment::new(&pool, &cells, &mut rng);
+        let assigned: usize = assignment
+            .rows
+            .iter()
+            .map(|rows| rows.infeasible.len())
+            .sum();
+        assert_eq!(assigned, pool.infeasible.len());
+        for (chart, rows) in assignment.rows.iter().enumerate() {
+            for target in rows.targets.chunks_exact(4) {
+                assert_eq!(cells.label(&pool, target, 0), Some(chart));
+            }
+        }
+
+        let gate = Mlp::new(MlpSpec::new(4, &[8], 2), &mut rng).unwrap();
+        assignment.invite(&pool, &gate, 1_000, &mut rng);
+        let mut tape = Tape::new();
+        let visitors: Vec<usize> = assignment
+            .rows
+            .iter()
+            .map(|rows| rows.visitors.len())
+            .collect();
+        assert_eq!(visitors.iter().sum::<usize>(), 1_024);
+        for (chart, rows) in assignment.rows.iter().enumerate() {
+            for visitor in rows.visitors.y.chunks_exact(4) {
+                let logits = gate.forward(visitor, 1, &mut tape);
+                assert!(logits[chart] >= logits[1 - chart]);
+            }
+        }
+    }
+}
