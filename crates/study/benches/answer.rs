@@ -33,12 +33,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     println!("set, preset, objective: network, projection, choice, answer, guarded (ns)");
     for name in &sets {
-        for (preset, hidden) in [("default", vec![128; 3]), ("small", vec![64; 2])] {
-            let config = match preset {
-                "small" => ShapeConfig::small(),
-                _ => ShapeConfig::default(),
+        for charts in [1, 3] {
+            let with_charts = |config| ShapeConfig {
+                charts: Some(charts),
+                ..config
             };
-            measure(name, preset, &hidden, config)?;
+            measure(
+                name,
+                "default",
+                &[128; 3],
+                with_charts(ShapeConfig::default()),
+            )?;
+            measure(name, "small", &[64; 2], with_charts(ShapeConfig::small()))?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use fabproj::core::Projector;
@@ -75,6 +75,8 @@ pub struct Workshop<'a> {
     store: Option<&'a Store>,
     observer: Option<&'a dyn Observer>,
     stop: Option<&'a AtomicBool>,
+    /// Held for writing while something is timed.
+    quiet: RwLock<()>,
     projectors: Shelf<SharedProjector>,
     targets: Shelf<Arc<Targets>>,
     mappings: Shelf<Arc<Mapping>>,
@@ -90,6 +92,7 @@ impl<'a> Workshop<'a> {
             store: None,
             observer: None,
             stop: None,
+            quiet: RwLock::new(()),
             projectors: Shelf::new(),
             targets: Shelf::new(),
             mappings: Shelf::new(),
@@ -141,11 +144,19 @@ impl<'a> Workshop<'a> {
         self.stop
     }
 
-    /// Fails if the study should stop.
+    /// Does what is timed while the trainings of all other threads wait: two threads often share a core.
+    pub fn quietly<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _quiet = self.quiet.write().unwrap_or_else(PoisonError::into_inner);
+        work()
+    }
+
+    /// Asked before each step of a training: waits while something is timed, and fails if the study
+    /// should stop.
     ///
     /// # Errors
     /// [`StudyError::Stopped`].
     pub fn check_stop(&self) -> Result<(), StudyError> {
+        drop(self.quiet.read().unwrap_or_else(PoisonError::into_inner));
         if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(StudyError::Stopped);
         }

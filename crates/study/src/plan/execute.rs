@@ -128,12 +128,12 @@ fn answer(run: &Run, key: &RunKey, shop: &Workshop<'_>) -> Result<RunRecord, Stu
     let start = Instant::now();
     let mut trained = method.train(&task)?;
     let training_seconds = start.elapsed().as_secs_f64();
-    let answers = exam.examine(&run.set, trained.solver.as_mut());
+    let answers = shop.quietly(|| exam.examine(&run.set, trained.solver.as_mut()));
     let guarded = match (&shared, run.entry.guarded) {
         (Some(shared), true) => {
             let projector = Arc::clone(&shared.projector);
             let mut guarded = Guarded::new(trained.solver, &run.set, projector)?;
-            Some(exam.examine(&run.set, &mut guarded))
+            Some(shop.quietly(|| exam.examine(&run.set, &mut guarded)))
         }
         _ => None,
     };
