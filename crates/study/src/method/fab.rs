@@ -72,12 +72,13 @@ impl ProjectedNet {
 }
 
 impl Solver for ProjectedNet {
-    fn answer(&mut self, problem: &Problem, y: &mut [f32]) {
+    fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool {
         self.net.propose(problem, &mut self.work, &mut self.point);
         let status = self
             .projector
             .project(&self.point, &[], y, &mut self.workspace);
         // Lengths and workspace fit by construction.
         debug_assert!(status.is_ok());
+        false
     }
 }

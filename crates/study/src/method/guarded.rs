@@ -48,10 +48,14 @@ impl Guarded {
 }
 
 impl Solver for Guarded {
-    fn answer(&mut self, problem: &Problem, y: &mut [f32]) {
-        self.inner.answer(problem, &mut self.raw);
+    fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool {
+        if self.inner.answer(problem, &mut self.raw) {
+            y.copy_from_slice(&self.raw);
+            return true;
+        }
         // The guard keeps what is feasible. Lengths and workspace fit by construction.
         let status = self.guard.project(&self.raw, &[], y, &mut self.workspace);
         debug_assert!(status.is_ok());
+        true
     }
 }

@@ -92,7 +92,7 @@ impl Trained {
 
 /// Answers problems of the kind that it was trained for.
 pub trait Solver: Send {
-    /// Writes an answer. All that a user would wait for happens here, and is timed: from the problem's
-    /// numbers to the point.
-    fn answer(&mut self, problem: &Problem, y: &mut [f32]);
+    /// Writes an answer; whether it has passed the set's test (false where it was not tested). All that a
+    /// user would wait for happens here, and is timed: from the problem's numbers to the point.
+    fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool;
 }

@@ -78,7 +78,7 @@ impl BestHead {
 }
 
 impl Solver for BestHead {
-    fn answer(&mut self, problem: &Problem, y: &mut [f32]) {
+    fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool {
         self.net.propose(problem, &mut self.work, &mut self.points);
         let (answers, statuses) = (&mut self.answers, &mut self.statuses);
         let work = &mut self.workspace;
@@ -87,12 +87,12 @@ impl Solver for BestHead {
             .project_batch(&self.points, &[], answers, statuses, work);
         // Lengths and workspace fit by construction.
         debug_assert!(tally.is_ok());
-        choose(problem, &self.set, &self.answers, y);
+        choose(problem, &self.set, &self.answers, y)
     }
 }
 
-/// Writes the best of the feasible rows; if none is feasible, the best of all.
-pub fn choose(problem: &Problem, set: &StudySet, rows: &[f32], y: &mut [f32]) {
+/// Writes the best of the feasible rows; if none is feasible, the best of all. Whether it is feasible.
+pub fn choose(problem: &Problem, set: &StudySet, rows: &[f32], y: &mut [f32]) -> bool {
     // Enough for every set of the study; answers must not allocate.
     let mut wide = [0.0; 16];
     let wide = &mut wide[..y.len()];
@@ -112,4 +112,5 @@ pub fn choose(problem: &Problem, set: &StudySet, rows: &[f32], y: &mut [f32]) {
             y.copy_from_slice(row);
         }
     }
+    best.0
 }

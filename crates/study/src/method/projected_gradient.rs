@@ -147,7 +147,7 @@ impl Method for ProjectedGradient {
 }
 
 impl Solver for Descent {
-    fn answer(&mut self, problem: &Problem, y: &mut [f32]) {
+    fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool {
         descend(
             problem,
             &self.samples,
@@ -158,5 +158,6 @@ impl Solver for Descent {
         for (y, wide) in y.iter_mut().zip(&self.y) {
             *y = *wide as f32;
         }
+        false
     }
 }

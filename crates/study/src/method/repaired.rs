@@ -43,15 +43,15 @@ impl<R: Repair> RepairedNet<R> {
 }
 
 impl<R: Repair> Solver for RepairedNet<R> {
-    fn answer(&mut self, problem: &Problem, y: &mut [f32]) {
+    fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool {
         self.net.propose(problem, &mut self.work, &mut self.points);
         for point in self.points.chunks_exact_mut(y.len()) {
             self.repair.repair(point);
         }
         if self.net.heads() == 1 {
             y.copy_from_slice(&self.points);
-        } else {
-            choose(problem, &self.set, &self.points, y);
+            return false;
         }
+        choose(problem, &self.set, &self.points, y)
     }
 }

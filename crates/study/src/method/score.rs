@@ -123,7 +123,7 @@ impl<W> Penalised<W> {
 }
 
 impl<W: Weighing> Solver for Penalised<W> {
-    fn answer(&mut self, problem: &Problem, y: &mut [f32]) {
+    fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool {
         let dim = y.len();
         let (mut at, mut gradient, mut estimate) = ([0.0; MOST], [0.0; MOST], [0.0; MOST]);
         let (at, gradient) = (&mut at[..dim], &mut gradient[..dim]);
@@ -144,5 +144,6 @@ impl<W: Weighing> Solver for Penalised<W> {
         for (y, at) in y.iter_mut().zip(&*at) {
             *y = *at as f32;
         }
+        false
     }
 }

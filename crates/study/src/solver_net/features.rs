@@ -97,31 +97,35 @@ fn write_triangle<'o>(problem: &Problem, scale: f64, out: &'o mut [f32]) -> &'o 
     rest
 }
 
-/// Writes −Q⁻¹p by a Cholesky factorisation on the stack.
+/// Writes −Q⁻¹p by the factorisation Q = L·D·Lᵀ on the stack: one division per row, no square roots.
 fn minimise(matrix: &[f64], vector: &[f64], out: &mut [f64]) {
     let dim = vector.len();
+    // Below the diagonal L, above it L·D.
     let mut factor = [0.0; MOST * MOST];
+    let mut inverse = [0.0; MOST];
     for row in 0..dim {
         for column in 0..=row {
-            let (left, right) = (&factor[row * MOST..], &factor[column * MOST..]);
-            let known: f64 = (0..column).map(|k| left[k] * right[k]).sum();
+            let known: f64 = (0..column)
+                .map(|k| factor[row * MOST + k] * factor[k * MOST + column])
+                .sum();
             let rest = matrix[row * dim + column] - known;
-            factor[row * MOST + column] = if row == column {
-                rest.max(1e-12).sqrt()
+            if row == column {
+                inverse[row] = 1.0 / rest.max(1e-12);
             } else {
-                rest / factor[column * MOST + column]
-            };
+                factor[column * MOST + row] = rest;
+                factor[row * MOST + column] = rest * inverse[column];
+            }
         }
     }
     for row in 0..dim {
         let known: f64 = (0..row).map(|k| factor[row * MOST + k] * out[k]).sum();
-        out[row] = (-vector[row] - known) / factor[row * MOST + row];
+        out[row] = -vector[row] - known;
     }
     for row in (0..dim).rev() {
         let known: f64 = (row + 1..dim)
             .map(|k| factor[k * MOST + row] * out[k])
             .sum();
-        out[row] = (out[row] - known) / factor[row * MOST + row];
+        out[row] = out[row] * inverse[row] - known;
     }
 }
 

@@ -26,6 +26,10 @@ const DECAY: f32 = 1e-6;
 /// Length of the balls in which a roomy feasible point is looked for, and the first image's deviation.
 const ROOM: f64 = 0.25;
 
+/// Rows in which it is looked for: of a shell in 10 dimensions, one in a thousand is infeasible, and data
+/// of one kind alone are refused.
+const SAMPLES: usize = 20_000;
+
 /// Settings of Ψ; the defaults are those of the released experiment in the plane.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -271,7 +275,7 @@ fn roomy(
     random: &mut ChaCha8Rng,
 ) -> Result<Option<Vec<f64>>, StudyError> {
     let dim = set.dim();
-    let data = PaperData::sample_rows(set.set(), 1000, seed)?;
+    let data = PaperData::sample_rows(set.set(), SAMPLES, seed)?;
     let rows = data.points.chunks_exact(dim).zip(&data.labels);
     let feasible = rows.filter(|(_, feasible)| **feasible).take(200);
     let candidates = feasible.map(|(row, _)| {
