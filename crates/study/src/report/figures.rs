@@ -316,7 +316,8 @@ pub(super) fn curves(records: &[RunRecord], method: &str, names: &[&str]) -> Opt
         }
         let margin = 0.05 * (high - low);
         let at = place(panels.len(), SIZE, 4, LEFT);
-        let mut panel = Panel::new(at, SIZE, 0.0..steps, low - margin..high + margin);
+        // Room for the last tick's number.
+        let mut panel = Panel::new(at, SIZE, 0.0..1.1 * steps, low - margin..high + margin);
         panel.title(name);
         panel.ticks_below(&[(0.0, "0".to_owned()), (steps, format!("{steps:.0}"))]);
         panel.ticks_left(&[(low, format!("{low:.2}")), (high, format!("{high:.2}"))]);
@@ -339,7 +340,7 @@ pub(super) fn curves(records: &[RunRecord], method: &str, names: &[&str]) -> Opt
     let size = sheet_size(panels.len(), SIZE, 4, LEFT);
     (!panels.is_empty()).then(|| Figure {
         caption: format!(
-            "Training losses of the solver networks of `{method}`: quadratic blue, linear green, distance purple."
+            "Training losses of the solver networks of {method}: quadratic blue, linear green, distance purple."
         ),
         svg: sheet(size, panels),
     })

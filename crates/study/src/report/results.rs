@@ -180,3 +180,58 @@ fn efforts_of(record: &RunRecord) -> Result<Vec<bool>, StudyError> {
         .filter(|(_, effort)| run.key(effort, record.key.protocol) == record.key);
     Ok(made.map(|(quick, _)| quick).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Objective;
+
+    fn keep(store: &Store, method: &str, effort: &Effort, seed: u64) {
+        let run = Run {
+            set: StudySet::open("star-shaped").unwrap(),
+            objective: Objective::Linear,
+            entry: find(method).unwrap(),
+            seed,
+        };
+        let record = RunRecord {
+            key: run.key(effort, Protocol::RELEASED),
+            training_seconds: 1.0,
+            paper_gap_floor: 1.0,
+            answers: Default::default(),
+            guarded: None,
+            curve: Vec::new(),
+            model: None,
+            machine: String::new(),
+        };
+        store.save_run(&record).unwrap();
+    }
+
+    #[test]
+    fn each_table_is_of_one_effort_and_what_does_not_train_belongs_to_both() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let (quick, full) = (Effort::quick(), Effort::full());
+        for method in ["projected-gradient", "penalty", "fab", "fabproj"] {
+            keep(&store, method, &full, 1);
+        }
+        keep(&store, "fabproj", &full, 2);
+        keep(&store, "fabproj", &quick, 1);
+        keep(&store, "fab-w32-d2", &quick, 1);
+        let results = Results::gather(&store).unwrap();
+        let commands: Vec<String> = results.parts.iter().flat_map(Part::commands).collect();
+        let expected = [
+            "fabproj study run --sets star-shaped --tables main --seeds 1",
+            "fabproj study run --sets star-shaped --methods fabproj --seeds 1,2",
+            "fabproj study run --quick --sets star-shaped --tables ablations --seeds 1",
+        ];
+        assert_eq!(commands, expected);
+        assert_eq!((results.records().count(), results.left_out), (6, 1));
+        let description = results.parts[0].description();
+        assert!(
+            description.ends_with(
+                "Trainings: seed 1; fabproj with seeds 1,2. ± is the 95 % interval of the mean over trainings."
+            ),
+            "{description}"
+        );
+    }
+}

@@ -9,7 +9,7 @@ use crate::StudyError;
 use crate::table::{Row, Table};
 
 const NOTE: &str = "One problem at a time, on one core. The first lines are from one run in which both sides take \
-     turns (`cargo xtask bench`): the same networks, the paper's, in our code and in PyTorch. The last lines set \
+     turns (cargo xtask bench): the same networks, the paper's, in our code and in PyTorch. The last lines set \
      the whole answers of the main tables (all heads, tests and guard included; the median over sets of the \
      median time) against the released style's time in that run.";
 
