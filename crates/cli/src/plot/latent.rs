@@ -11,17 +11,21 @@ use super::gather::{Encoding, Source};
 use super::histogram::{Histogram, Series};
 use super::style;
 
-/// Charts that are drawn at most.
+/// Charts that are drawn at most, and the size in points that each needs at least.
 const MOST_CHARTS: usize = 9;
+const LEAST_WIDTH: f64 = 150.0;
+const LEAST_HEIGHT: f64 = 130.0;
 
 /// Draws the latent spaces of all charts side by side.
 pub fn draw(area: &Area<'_>, source: &Source<'_>, encodings: &[Encoding]) -> Result<()> {
-    let charts = source.projector.charts().min(MOST_CHARTS);
-    // Panels about as wide as high.
     let (width, height) = area.dim_in_pixel();
+    let fit = |length: u32, least: f64| (length as usize / units(least) as usize).max(1);
+    let most = fit(width, LEAST_WIDTH) * fit(height, LEAST_HEIGHT);
+    let charts = source.projector.charts().min(MOST_CHARTS).min(most);
+    // Panels about as wide as high.
     let aspect = f64::from(width) / f64::from(height.max(1));
     let columns = (charts as f64 * aspect).sqrt().round() as usize;
-    let columns = columns.clamp(1, charts.max(1));
+    let columns = columns.clamp(1, charts.max(1)).min(fit(width, LEAST_WIDTH));
     let panels = area.split_evenly((charts.div_ceil(columns), columns));
     for (chart, panel) in panels.iter().enumerate().take(charts) {
         let own: Vec<_> = encodings

@@ -7,6 +7,7 @@ use fabproj::data::labelled::{self, Columns, LabelledData};
 use fabproj::set::{Calibration, Learned, LearnedRecord};
 use fabproj::train::{LabelledConfig, Session, learn_set};
 
+use super::progress::Progress;
 use crate::failure::wrong_usage;
 use crate::options::Common;
 use crate::show::{confidence, count, percent};
@@ -107,13 +108,14 @@ impl Points {
             "learning what is feasible from {} labelled points",
             count(self.data.rows())
         ));
-        Ok(learn_set(
-            &self.name,
-            &self.data,
-            config,
-            common.seed,
-            &Session::default(),
-        )?)
+        let progress = Progress::new(common.quiet);
+        let session = Session {
+            observers: vec![&progress],
+            ..Session::default()
+        };
+        let learned = learn_set(&self.name, &self.data, config, common.seed, &session);
+        progress.finish();
+        Ok(learned?)
     }
 }
 

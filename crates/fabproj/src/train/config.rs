@@ -60,6 +60,9 @@ pub struct ShapeConfig {
     pub anchors: usize,
     /// Fresh points of each kind on which a candidate is measured. Default 20000.
     pub samples: usize,
+    /// The mean move of feasible points that is good enough, in units of the set's size: of a fixed set in
+    /// two dimensions. Twice as much where the set depends on x, more above two dimensions. Default 0.01.
+    pub moved: f64,
     /// How often charts that fall short are cut and trained anew, the first training included. Default 3.
     pub rounds: usize,
 }
@@ -91,6 +94,7 @@ impl Default for ShapeConfig {
             max_queries: None,
             anchors: 64,
             samples: 20_000,
+            moved: 0.01,
             rounds: 3,
         }
     }
@@ -114,6 +118,7 @@ impl ShapeConfig {
             infeasible: 10_000,
             boundary: 6_000,
             samples: 5_000,
+            moved: 0.02,
             rounds: 2,
             ..Self::default()
         }
@@ -128,6 +133,7 @@ impl ShapeConfig {
             phase_two: 7_000,
             margin: 0.012,
             margin_high: 0.03,
+            moved: 0.02,
             ..Self::default()
         }
     }
@@ -156,6 +162,7 @@ impl ShapeConfig {
         count("anchors", self.anchors, 1, 1 << 16)?;
         count("samples", self.samples, 100, 1 << 24)?;
         count("rounds", self.rounds, 1, 64)?;
+        check("moved", self.moved, 1e-6, 10.0)?;
         check("phase-two", self.phase_two as f64, 1.0, 1e9)?;
         check("phase-one", self.phase_one as f64, 0.0, 1e9)?;
         check("gate-steps", self.gate_steps as f64, 1.0, 1e9)?;

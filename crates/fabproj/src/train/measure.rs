@@ -60,13 +60,14 @@ pub struct Goals {
 impl Goals {
     /// Goals for sets in `dim` dimensions: lengths grow with the diagonal of the unit cube, and more
     /// above the plane, where networks of the same size have more to do.
-    pub fn of_dimension(dim: usize) -> Self {
+    pub fn new(dim: usize, conditional: bool, moved: f64) -> Self {
+        let twice = if dim > 2 || conditional { 2.0 } else { 1.0 };
         let stretch = (dim as f64 / 2.0).sqrt().max(1.0) * if dim > 2 { 2.0 } else { 1.0 };
         Self {
             decodes: 0.004,
             raw: 0.002,
             uncovered: 0.012,
-            moved: 0.02 * stretch,
+            moved: moved * twice * stretch,
             excess: 0.035 * stretch,
         }
     }

@@ -114,7 +114,7 @@ pub fn shape(
         pool: &pool,
         pieces: &pieces,
         restorer,
-        goals: Goals::of_dimension(pool.dim()),
+        goals: Goals::new(pool.dim(), pool.parameter_dim() > 0, config.moved),
     };
     let mut contest = Contest::default();
     shaping.search(&mut contest)?;
