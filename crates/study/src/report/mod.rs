@@ -101,12 +101,16 @@ fn page(
     section.add(figures::sets(&names)?);
     section.add(figures::latency(&main));
     let mut sections = vec![section];
-    for part in &results.parts {
-        let (title, note) = view::heading(part.group);
-        let mut section = Section::new(title, &format!("{note} {}", part.description()));
-        let views = of_group(part.group).map(|table| view::table(table, &paper));
+    for group in Group::ALL {
+        let parts = results.parts.iter().filter(|part| part.group == group);
+        let runs: Vec<String> = parts.map(Part::description).collect();
+        let (title, note) = view::heading(group);
+        let mut section = Section::new(title, &format!("{note} {}", runs.join(" ")));
+        let views = of_group(group).map(|table| view::table(table, &paper));
         section.tables.extend(views);
-        sections.push(section);
+        if !section.tables.is_empty() {
+            sections.push(section);
+        }
     }
     if let Some(path) = speed {
         sections.push(speed::section(path, &main)?);

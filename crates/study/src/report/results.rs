@@ -8,10 +8,12 @@ use crate::protocol::Protocol;
 use crate::store::{RunRecord, Store};
 use crate::{Effort, SETS, StudyError, StudySet};
 
-/// The runs of a group of methods that belong together: one effort, one protocol.
+/// Runs of a group's methods that belong together: one effort, one protocol.
 pub struct Part {
     /// The group.
     pub group: Group,
+    /// Whether it is the largest of its group.
+    pub first: bool,
     /// Whether the effort is the quick one.
     pub quick: bool,
     /// The problems.
@@ -22,50 +24,51 @@ pub struct Part {
 
 /// What a report is about.
 pub struct Results {
-    /// A part for each group of methods that the store has runs of.
+    /// Group by group, the largest part of each first.
     pub parts: Vec<Part>,
     /// Runs of other efforts, protocols or versions of the study, which are left out.
     pub left_out: usize,
 }
 
 impl Results {
-    /// The largest part of each group in the store; of two equal ones, that of the full effort.
+    /// Of each method the runs of the effort and protocol that it has most of; of two with equally many,
+    /// those that its group has most of, then the larger.
     ///
     /// # Errors
     /// [`StudyError`] when the store cannot be read or has no results.
     pub fn gather(store: &Store) -> Result<Self, StudyError> {
         let (all, _) = store.runs()?;
         let count = all.len();
-        let mut candidates: BTreeMap<_, Vec<RunRecord>> = BTreeMap::new();
+        let mut methods: BTreeMap<(Group, String), BTreeMap<Kind, Vec<RunRecord>>> =
+            BTreeMap::new();
+        let mut totals: BTreeMap<(Group, Kind), usize> = BTreeMap::new();
         for record in all {
-            let Protocol { draws, problems } = record.key.protocol;
-            let Ok(entry) = find(&record.key.method) else {
-                continue;
-            };
-            // What does not train is the same in both efforts.
-            for quick in efforts_of(&record)? {
-                let key = (entry.group, draws, problems, !quick);
-                candidates.entry(key).or_default().push(record.clone());
+            for (group, kind) in Kind::of(&record)? {
+                *totals.entry((group, kind)).or_default() += 1;
+                let method = (group, record.key.method.clone());
+                let of_method = methods.entry(method).or_default();
+                of_method.entry(kind).or_default().push(record.clone());
             }
         }
-        let mut parts: Vec<Part> = Vec::new();
-        for ((group, draws, problems, full), records) in candidates {
-            let part = Part {
-                group,
-                quick: !full,
-                protocol: Protocol { draws, problems },
-                records,
+        let mut parts: BTreeMap<(Group, Kind), Vec<RunRecord>> = BTreeMap::new();
+        for ((group, _), kinds) in methods {
+            let rank = |(kind, records): &(Kind, Vec<RunRecord>)| {
+                (records.len(), totals.get(&(group, *kind)).copied(), *kind)
             };
-            match parts.last_mut().filter(|last| last.group == group) {
-                Some(last) if last.records.len() > part.records.len() => {}
-                Some(last) => *last = part,
-                None => parts.push(part),
+            if let Some((kind, records)) = kinds.into_iter().max_by_key(rank) {
+                parts.entry((group, kind)).or_default().extend(records);
             }
         }
         if parts.is_empty() {
             return Err(StudyError::NoResults {
                 path: store.folder().to_owned(),
             });
+        }
+        let mut parts: Vec<Part> = parts.into_iter().map(Part::new).collect();
+        parts.sort_by_key(|part| (part.group, std::cmp::Reverse(part.records.len())));
+        let mut last = None;
+        for part in &mut parts {
+            part.first = last.replace(part.group) != Some(part.group);
         }
         let reported: usize = parts.iter().map(|part| part.records.len()).sum();
         Ok(Self {
@@ -81,6 +84,19 @@ impl Results {
 }
 
 impl Part {
+    fn new(((group, kind), records): ((Group, Kind), Vec<RunRecord>)) -> Self {
+        Self {
+            group,
+            first: false,
+            quick: !kind.full,
+            protocol: Protocol {
+                draws: kind.draws,
+                problems: kind.problems,
+            },
+            records,
+        }
+    }
+
     /// The trainings' seeds, with the methods that were trained with them; the usual ones first.
     fn seeds(&self) -> Vec<(Vec<u64>, Vec<&str>)> {
         let mut of_method: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
@@ -114,9 +130,9 @@ impl Part {
             options.push_str(&format!(" --draws {draws} --problems {problems}"));
         }
         let chosen = |(index, (seeds, methods)): (usize, (Vec<u64>, Vec<&str>))| {
-            let what = match index {
-                0 => format!("--tables {}", self.group.name()),
-                _ => format!("--methods {}", methods.join(",")),
+            let what = match index == 0 && self.first {
+                true => format!("--tables {}", self.group.name()),
+                false => format!("--methods {}", methods.join(",")),
             };
             format!("fabproj study run{options} {what} --seeds {}", list(&seeds))
         };
@@ -145,8 +161,9 @@ impl Part {
         for (index, (seeds, methods)) in self.seeds().iter().enumerate() {
             let plural = if seeds.len() == 1 { "seed" } else { "seeds" };
             let seeds = list(seeds);
-            text.push_str(&match index {
-                0 => format!(" {plural} {seeds}"),
+            text.push_str(&match (index, self.first) {
+                (0, true) => format!(" {plural} {seeds}"),
+                (0, false) => format!(" {} with {plural} {seeds}", methods.join(", ")),
                 _ => format!("; {} with {plural} {seeds}", methods.join(", ")),
             });
         }
@@ -163,22 +180,43 @@ fn list(seeds: &[u64]) -> String {
     seeds.join(",")
 }
 
-/// Whether a record is what the quick effort makes (true), the full one (false), both or neither.
-fn efforts_of(record: &RunRecord) -> Result<Vec<bool>, StudyError> {
-    let (Ok(entry), Ok(set)) = (find(&record.key.method), StudySet::open(&record.key.set)) else {
-        return Ok(Vec::new());
-    };
-    let run = Run {
-        set,
-        objective: record.key.objective,
-        entry,
-        seed: record.key.seed,
-    };
-    let efforts = [(true, Effort::quick()), (false, Effort::full())];
-    let made = efforts
-        .into_iter()
-        .filter(|(_, effort)| run.key(effort, record.key.protocol) == record.key);
-    Ok(made.map(|(quick, _)| quick).collect())
+/// What must be the same for runs to stand side by side; the larger is the better.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    draws: u64,
+    problems: usize,
+    full: bool,
+}
+
+impl Kind {
+    /// The kinds that a record is of, with its method's group: what does not train is the same in both
+    /// efforts, and what was made by another version of the study is of none.
+    fn of(record: &RunRecord) -> Result<Vec<(Group, Self)>, StudyError> {
+        let (Ok(entry), Ok(set)) = (find(&record.key.method), StudySet::open(&record.key.set))
+        else {
+            return Ok(Vec::new());
+        };
+        let run = Run {
+            set,
+            objective: record.key.objective,
+            entry,
+            seed: record.key.seed,
+        };
+        let protocol = record.key.protocol;
+        let efforts = [(false, Effort::quick()), (true, Effort::full())];
+        let made = efforts
+            .into_iter()
+            .filter(|(_, effort)| run.key(effort, protocol) == record.key);
+        let kinds = made.map(|(full, _)| {
+            let kind = Self {
+                draws: protocol.draws,
+                problems: protocol.problems,
+                full,
+            };
+            (entry.group, kind)
+        });
+        Ok(kinds.collect())
+    }
 }
 
 #[cfg(test)]
@@ -207,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn each_table_is_of_one_effort_and_what_does_not_train_belongs_to_both() {
+    fn each_method_is_of_one_effort_and_what_does_not_train_belongs_to_both() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let (quick, full) = (Effort::quick(), Effort::full());
@@ -216,16 +254,19 @@ mod tests {
         }
         keep(&store, "fabproj", &full, 2);
         keep(&store, "fabproj", &quick, 1);
+        keep(&store, "fab-no-hinge", &quick, 1);
         keep(&store, "fab-w32-d2", &quick, 1);
         let results = Results::gather(&store).unwrap();
         let commands: Vec<String> = results.parts.iter().flat_map(Part::commands).collect();
         let expected = [
             "fabproj study run --sets star-shaped --tables main --seeds 1",
             "fabproj study run --sets star-shaped --methods fabproj --seeds 1,2",
+            "fabproj study run --quick --sets star-shaped --methods fab-no-hinge --seeds 1",
             "fabproj study run --quick --sets star-shaped --tables ablations --seeds 1",
         ];
         assert_eq!(commands, expected);
-        assert_eq!((results.records().count(), results.left_out), (6, 1));
+        assert_eq!((results.records().count(), results.left_out), (7, 1));
+        assert!(results.parts[0].first && !results.parts[0].quick && !results.parts[1].first);
         let description = results.parts[0].description();
         assert!(
             description.ends_with(
