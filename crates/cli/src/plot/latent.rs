@@ -3,10 +3,9 @@
 use anyhow::Result;
 use fabproj::core::LatentSet;
 use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
 
 use super::axes::{Axes, Chart};
-use super::canvas::{Area, Look, failed, units, write};
+use super::canvas::{Area, failed, units};
 use super::gather::{Encoding, Source};
 use super::histogram::{Histogram, Series};
 use super::style;
@@ -32,18 +31,13 @@ pub fn draw(area: &Area<'_>, source: &Source<'_>, encodings: &[Encoding]) -> Res
             .iter()
             .filter(|encoding| encoding.chart == chart)
             .collect();
+        let hidden = source.projector.charts() - charts;
         let title = match source.projector.charts() {
             1 => "latent space".to_owned(),
+            _ if hidden > 0 && chart + 1 == charts => format!("chart {chart}; {hidden} not drawn"),
             _ => format!("latent space of chart {chart}"),
         };
         draw_chart(panel, source, chart, &title, &own)?;
-    }
-    let hidden = source.projector.charts() - charts;
-    if hidden > 0 {
-        let look = Look::new(style::LABEL, style::MUTED).placed(HPos::Right);
-        let (width, _) = area.dim_in_pixel();
-        let right = f64::from(width) / f64::from(units(1.0)) - 14.0;
-        write(area, &format!("and {hidden} charts more"), right, 8.0, look)?;
     }
     Ok(())
 }
