@@ -8,12 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::atlas::Atlas;
 use crate::data::Pool;
+use crate::data::restore::Restorer;
 use crate::data::tree::squared_distance;
 use crate::nn::Tape;
 use crate::sample;
 
 /// Rows evaluated at once.
 const BATCH: usize = 1024;
+
+/// Inputs above three dimensions whose nearest point is looked for: each costs about a thousand queries.
+const RESTORED: usize = 400;
 
 /// How good a candidate is. Distances are in working units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,7 +42,7 @@ pub struct ChartQuality {
     /// Mean distance by which feasible inputs are moved.
     pub moved: f64,
     /// Mean distance of infeasible inputs to their outputs, beyond that to the nearest boundary point
-    /// known; up to three dimensions.
+    /// known; above three dimensions, beyond that to a nearly nearest point of a few hundred of them.
     pub excess: Option<f64>,
 }
 
@@ -276,6 +280,9 @@ impl Atlas {
     ) -> ChartQuality {
         let dim = pool.dim();
         let mut tallies = vec![InputTally::default(); charts.len() + 1];
+        let bank = !pool.boundaries.is_empty();
+        let restorer = (!bank).then(|| Restorer::new(&pool.feasible, pool.states.len(), dim));
+        let mut restorations = RESTORED;
         let mut out = Vec::new();
         for start in (0..samples).step_by(BATCH) {
             let count = BATCH.min(samples - start);
@@ -293,23 +300,26 @@ impl Atlas {
                 let (input, output) = (&y[row * dim..][..dim], &out[row * dim..][..dim]);
                 let mut tally = InputTally::of(pool, input, output, states[row]);
                 tally.inputs = 1.0;
+                if let Some(restorer) = restorer.as_ref().filter(|_| restorations > 0) {
+                    let restored = tally.restore(pool, restorer, input, output, states[row], rng);
+                    restorations -= usize::from(restored);
+                }
                 tallies[chosen[row]].add(&tally);
                 tallies[charts.len()].add(&tally);
             }
         }
-        let bank = !pool.boundaries.is_empty();
         for (chart, tally) in charts.iter_mut().zip(&tallies) {
             *chart = ChartQuality {
                 inside: chart.inside,
                 surface: chart.surface,
-                ..tally.quality(bank)
+                ..tally.quality()
             };
         }
         let least = |of: fn(&ChartQuality) -> f64| charts.iter().map(of).fold(1.0, f64::min);
         ChartQuality {
             inside: least(|chart| chart.inside),
             surface: least(|chart| chart.surface),
-            ..tallies[charts.len()].quality(bank)
+            ..tallies[charts.len()].quality()
         }
     }
 }
@@ -321,6 +331,8 @@ struct InputTally {
     passed: f64,
     feasible: f64,
     moved: f64,
+    /// Inputs of which the nearest point is known, and the sum of their distances beyond it.
+    known: f64,
     excess: f64,
 }
 
@@ -337,9 +349,33 @@ impl InputTally {
         } else if let Some(boundary) = pool.boundaries.get(state as usize) {
             let nearest = boundary.nearest(input).map(|index| boundary.point(index));
             let least = nearest.map_or(0.0, |point| squared_distance(input, point).sqrt());
+            tally.known = 1.0;
             tally.excess = distance - f64::from(least);
         }
         tally
+    }
+
+    /// Looks for the nearest point of an infeasible input, where no bank of them is; whether it did.
+    fn restore(
+        &mut self,
+        pool: &Pool,
+        restorer: &Restorer,
+        input: &[f32],
+        output: &[f32],
+        state: u32,
+        rng: &mut ChaCha8Rng,
+    ) -> bool {
+        let mut nearest = vec![0.0; input.len()];
+        let x = &pool.states[state as usize];
+        if self.feasible > 0.0
+            || !restorer.restore(&pool.oracle, x, state, input, &mut nearest, rng)
+        {
+            return false;
+        }
+        let least = f64::from(squared_distance(input, &nearest).sqrt());
+        self.known = 1.0;
+        self.excess = f64::from(squared_distance(input, output).sqrt()) - least;
+        true
     }
 
     fn add(&mut self, other: &Self) {
@@ -347,10 +383,11 @@ impl InputTally {
         self.passed += other.passed;
         self.feasible += other.feasible;
         self.moved += other.moved;
+        self.known += other.known;
         self.excess += other.excess;
     }
 
-    fn quality(&self, bank: bool) -> ChartQuality {
+    fn quality(&self) -> ChartQuality {
         // A chart that no input reached has nothing to answer for.
         let raw = if self.inputs > 0.0 {
             self.passed / self.inputs
@@ -360,7 +397,7 @@ impl InputTally {
         ChartQuality {
             raw,
             moved: self.moved / self.feasible.max(1.0),
-            excess: bank.then(|| self.excess / (self.inputs - self.feasible).max(1.0)),
+            excess: (self.known > 0.0).then(|| self.excess / self.known),
             ..ChartQuality::default()
         }
     }
