@@ -1,6 +1,7 @@
 //! Labelled points in Parquet files.
 
 use std::fs::File;
+use std::panic;
 use std::path::Path;
 
 use parquet::basic::ConvertedType;
@@ -17,6 +18,17 @@ use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of};
 const ROWS: usize = 8192;
 
 pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
+    // The crate that reads them panics on some damaged files, deep inside.
+    let read = panic::catch_unwind(|| read_sound(path, columns));
+    read.unwrap_or_else(|_| {
+        Err(LabelledError::Format {
+            format: "Parquet",
+            problem: "its pages contradict its footer: the file is damaged".to_owned(),
+        })
+    })
+}
+
+fn read_sound(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
     let file = File::open(path).map_err(|source| LabelledError::Read {
         path: path.to_owned(),
         source,
