@@ -1,5 +1,6 @@
 //! The report: every table of the paper with our figures beside the published ones.
 
+mod fair;
 mod figures;
 mod results;
 mod speed;
@@ -104,9 +105,13 @@ fn page(
     for group in Group::ALL {
         let parts = results.parts.iter().filter(|part| part.group == group);
         let runs: Vec<String> = parts.map(Part::description).collect();
+        let (of_group, wins) = match group {
+            Group::Fair => fair::compare(tables),
+            _ => (of_group(group).cloned().collect(), String::new()),
+        };
         let (title, note) = view::heading(group);
-        let mut section = Section::new(title, &format!("{note} {}", runs.join(" ")));
-        let views = of_group(group).map(|table| view::table(table, &paper));
+        let mut section = Section::new(title, &format!("{note}{wins} {}", runs.join(" ")));
+        let views = of_group.iter().map(|table| view::table(table, &paper));
         section.tables.extend(views);
         if !section.tables.is_empty() {
             sections.push(section);
