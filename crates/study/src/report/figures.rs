@@ -270,7 +270,7 @@ pub(super) fn latency(tables: &[Table]) -> Option<Figure> {
     (!panels.is_empty()).then(|| Figure {
         caption: format!(
             "Share of feasible answers against the median time of an answer (logarithmic), means over the \
-             objectives. {}.",
+             objectives; where dots are close, their numbers hang below each other. {}.",
             numbered.join(" · ")
         ),
         svg: sheet(size, panels),
