@@ -8,7 +8,7 @@ use std::time::Instant;
 use fabproj::core::Projector;
 use fabproj::file::{ModelFile, Record};
 use fabproj::train::paper::{self, PaperConfig};
-use fabproj::train::{Session, ShapeConfig, shape};
+use fabproj::train::{RECIPE, Session, ShapeConfig, shape};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -28,6 +28,17 @@ pub enum ProjectorRecipe {
     Paper(PaperConfig),
     /// Our recipe.
     Shape(ShapeConfig),
+}
+
+impl ProjectorRecipe {
+    /// What results are kept under: the settings, and which version of our recipe they are for.
+    pub(crate) fn key(&self) -> Value {
+        let mut key = to_value(self);
+        if let (Self::Shape(_), Value::Object(fields)) = (self, &mut key) {
+            fields.insert("version".to_owned(), RECIPE.into());
+        }
+        key
+    }
 }
 
 /// A projector that tasks share.
@@ -295,7 +306,7 @@ pub(crate) fn projector_key(set: &StudySet, recipe: &ProjectorRecipe, seed: u64)
     digest(&json!({
         "version": VERSION,
         "set": set.name(),
-        "recipe": to_value(recipe),
+        "recipe": recipe.key(),
         "seed": seed,
     }))
 }

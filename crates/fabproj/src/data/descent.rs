@@ -39,3 +39,44 @@ pub(super) fn descend(oracle: &Oracle, x: &[f64], scale: &[f64], point: &mut [f6
     }
     oracle.contains_raw(point, x)
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::set::{FnSet, built_in};
+
+    #[test]
+    fn a_shell_is_entered_at_its_nearest_point() {
+        let set = built_in("shell-10d").unwrap();
+        let oracle = Oracle::new(set.as_ref());
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..200 {
+            let start: Vec<f64> = (0..10).map(|_| rng.random_range(-2.0..2.0)).collect();
+            let radius = start.iter().map(|v| v * v).sum::<f64>().sqrt();
+            let mut point = start.clone();
+            assert!(descend(&oracle, &[], &[1.0; 10], &mut point));
+            let moved: f64 = point.iter().zip(&start).map(|(p, s)| (p - s).powi(2)).sum();
+            let nearest = (radius - 2.0).max(1.0 - radius).max(0.0);
+            // A step ends 5 % beyond the boundary.
+            assert!(
+                moved.sqrt() <= 1.06 * nearest,
+                "{} for {nearest}",
+                moved.sqrt()
+            );
+        }
+    }
+
+    #[test]
+    fn without_a_violation_there_is_no_way_down() {
+        let disc = FnSet::builder("disc", vec![(-2.0, 2.0); 2], |y: &[f64], _: &[f64]| {
+            y[0].hypot(y[1]) <= 1.0
+        });
+        let disc = disc.build().unwrap();
+        let mut point = [1.5, 1.5];
+        assert!(!descend(&Oracle::new(&disc), &[], &[1.0; 2], &mut point));
+        assert_eq!(point, [1.5, 1.5]);
+    }
+}

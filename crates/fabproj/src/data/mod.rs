@@ -9,6 +9,7 @@ pub mod paper;
 pub mod pieces;
 pub mod pool;
 pub mod restore;
+pub mod slices;
 pub mod tree;
 
 pub use oracle::{Oracle, Units};

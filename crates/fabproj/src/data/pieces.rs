@@ -284,6 +284,15 @@ impl Pieces {
     }
 }
 
+/// A division of the feasible points among charts.
+pub trait Partition {
+    /// Number of parts.
+    fn count(&self) -> usize;
+
+    /// The part of a feasible point; `None` if it belongs to what is too small to count.
+    fn label(&self, pool: &Pool, y: &[f32], state: u32) -> Option<usize>;
+}
+
 /// A partition of the feasible rows into connected cells.
 pub struct Cells<'a> {
     pieces: &'a Pieces,
@@ -341,16 +350,17 @@ impl Cells<'_> {
         };
         (cells, origin)
     }
+}
 
-    /// Number of cells.
-    pub fn count(&self) -> usize {
+impl Partition for Cells<'_> {
+    fn count(&self) -> usize {
         self.count
     }
 
     /// The cell of a feasible point: that of the nearest node which a feasible segment joins to it.
     /// Above three dimensions a point that no segment joins to a cell belongs to none: it is of a piece
     /// that is too small to count.
-    pub fn label(&self, pool: &Pool, y: &[f32], state: u32) -> Option<usize> {
+    fn label(&self, pool: &Pool, y: &[f32], state: u32) -> Option<usize> {
         if self.count == 1 {
             return Some(0);
         }

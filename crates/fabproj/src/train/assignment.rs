@@ -6,14 +6,17 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::chart::{ChartRows, gather};
-use crate::data::pieces::Cells;
+use crate::data::pieces::Partition;
+use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::approach;
-use crate::data::tree::Tree;
+use crate::data::tree::{Tree, squared_distance};
 use crate::data::{Pool, Rows};
 use crate::nn::{Mlp, Tape};
 
 /// Visitors that the gate is asked about at once.
 const VISITING: usize = 256;
+/// The difference of distances, in working units, up to which a point may be sent to the farther chart.
+const HARDLY_NEARER: f32 = 0.1;
 
 /// Which rows of the pool belong to which chart.
 pub struct Assignment {
@@ -27,7 +30,7 @@ pub struct Assignment {
 
 impl Assignment {
     /// Labels every row of the pool by the cell that it (or its target) lies in.
-    pub fn new(pool: &Pool, cells: &Cells, rng: &mut ChaCha8Rng) -> Self {
+    pub fn new(pool: &Pool, cells: &dyn Partition, rng: &mut ChaCha8Rng) -> Self {
         let dim = pool.dim();
         let label = |y: &[f32], states: &[u32]| -> Vec<(u32, u8)> {
             let rows = (0..).zip(y.chunks_exact(dim).zip(states));
@@ -45,14 +48,19 @@ impl Assignment {
         };
         let rows = (0..cells.count())
             .map(|chart| {
-                let infeasible = of(&infeasible, chart);
-                ChartRows {
+                let own = of(&infeasible, chart);
+                let mut rows = ChartRows {
                     feasible: of(&feasible, chart),
                     edge: of(&edge, chart),
-                    targets: gather(&targets, &infeasible, dim),
-                    infeasible,
+                    targets: gather(&targets, &own, dim),
+                    infeasible: own,
                     visitors: Rows::default(),
+                };
+                if dim <= BANK_DIMENSIONS && pool.parameter_dim() > 0 {
+                    let others = infeasible.iter().filter(|(_, of)| *of as usize != chart);
+                    admit(pool, &mut rows, others.map(|(row, _)| *row));
                 }
+                rows
             })
             .collect();
         Self {
@@ -86,11 +94,39 @@ impl Assignment {
     }
 }
 
+/// Adds infeasible rows that are hardly nearer to another chart, with the nearest point of this one as
+/// their target: the gate is not sharp, and what it sends here must be served.
+fn admit(pool: &Pool, rows: &mut ChartRows, others: impl Iterator<Item = u32>) {
+    let dim = pool.dim();
+    let mut edges: HashMap<u32, Vec<f32>> = HashMap::new();
+    for row in &rows.edge {
+        let edge = edges.entry(pool.edge.state[*row as usize]).or_default();
+        edge.extend_from_slice(&pool.edge.y[*row as usize * dim..][..dim]);
+    }
+    let trees: HashMap<u32, Tree> = edges
+        .iter()
+        .map(|(state, points)| (*state, Tree::new(points, dim)))
+        .collect();
+    for row in others {
+        let state = pool.infeasible.state[row as usize];
+        let y = &pool.infeasible.y[row as usize * dim..][..dim];
+        let nearest = squared_distance(y, &pool.targets[row as usize * dim..][..dim]).sqrt();
+        let found = trees
+            .get(&state)
+            .and_then(|tree| tree.nearest_within(y, nearest + HARDLY_NEARER));
+        if let Some((index, _)) = found {
+            rows.infeasible.push(row);
+            rows.targets
+                .extend_from_slice(&edges[&state][index * dim..][..dim]);
+        }
+    }
+}
+
 /// Gives infeasible rows whose targets lie in no cell, but in a piece too small to count, a target in the
 /// cell of the nearest feasible row: the gate will send such points to some chart, which must know them.
 fn adopt(
     pool: &Pool,
-    cells: &Cells,
+    cells: &dyn Partition,
     feasible: &[(u32, u8)],
     infeasible: &mut Vec<(u32, u8)>,
     targets: &mut [f32],
@@ -239,5 +275,51 @@ mod tests {
                 assert!(logits[chart] >= logits[1 - chart]);
             }
         }
+    }
+
+    #[test]
+    fn rows_between_two_pieces_are_known_to_both() {
+        // Two squares, apart by a gap that moves with x.
+        let apart = |y: &[f64], x: &[f64]| (y[0] - x[0]).abs() >= 0.3;
+        let set = FnSet::builder("gap", vec![(-2.0, 2.0); 2], apart)
+            .parameters(vec![(-0.5, 0.5)])
+            .build()
+            .unwrap();
+        let sizes = PoolSizes {
+            states: 20,
+            feasible: 3_000,
+            infeasible: 3_000,
+            boundary: 8_000,
+            draws: 1 << 20,
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        let pool = Pool::draw(&set, &sizes, &mut rng).unwrap();
+        let pieces = Pieces::find(&pool, 2_000, &mut rng);
+        let cells = pieces.cells(2, &mut rng);
+        let assignment = Assignment::new(&pool, &cells, &mut rng);
+        let mut seen = vec![0; pool.infeasible.len()];
+        for (chart, rows) in assignment.rows.iter().enumerate() {
+            for (row, target) in rows.infeasible.iter().zip(rows.targets.chunks_exact(2)) {
+                let state = pool.infeasible.state[*row as usize];
+                assert_eq!(cells.label(&pool, target, state), Some(chart));
+                seen[*row as usize] += 1;
+            }
+        }
+        let mut raw = [0.0; 2];
+        for (row, seen) in seen.iter().enumerate() {
+            pool.oracle
+                .units()
+                .raw(&pool.infeasible.y[2 * row..][..2], &mut raw);
+            let off = raw[0] - pool.states[pool.infeasible.state[row] as usize][0];
+            // In the gap, the difference of the distances to its sides is twice that to its middle.
+            let difference = 2.0 * off.abs() / pool.oracle.units().scale[0];
+            // The boundary's points are some 0.06 apart, so that what lies between is not certain.
+            let both = difference < 0.3 * f64::from(HARDLY_NEARER);
+            let one = difference > 3.0 * f64::from(HARDLY_NEARER);
+            if off.abs() < 0.3 && raw[1].abs() < 1.9 && (both || one) {
+                assert_eq!(*seen, 1 + i32::from(both), "{raw:?}");
+            }
+        }
+        assert!(seen.iter().filter(|seen| **seen == 2).count() > 20);
     }
 }

@@ -21,4 +21,4 @@ pub use error::TrainError;
 pub use fit::LatentKind;
 pub use labelled::{LabelledConfig, learn_set};
 pub use session::{CheckpointStore, Event, MemoryStore, Observer, Session};
-pub use shape::{ShapeSummary, shape};
+pub use shape::{RECIPE, ShapeSummary, shape};

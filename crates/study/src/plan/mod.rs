@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fabproj::near::near_names;
+use serde_json::Value;
 
 use crate::method::{Entry, Group, Method, catalogue, find};
 use crate::problem::Objective;
@@ -108,7 +109,7 @@ impl Run {
             objective: self.objective,
             method: self.entry.name.clone(),
             settings: method.settings(),
-            projector: serde_json::to_value(projector).unwrap_or_default(),
+            projector: projector.map_or(Value::Null, |recipe| recipe.key()),
             seed: self.seed,
             protocol,
         }

@@ -59,17 +59,10 @@ impl<'a> ChartTraining<'a> {
             let (y, state) = (row(&pool.edge.y, *index), pool.edge.state[*index as usize]);
             wanted.edge.extend(target(y, state, y));
         }
-        for (index, own) in self
-            .rows
-            .infeasible
-            .iter()
-            .zip(self.rows.targets.chunks_exact(dim))
-        {
-            let (y, state) = (
-                row(&pool.infeasible.y, *index),
-                pool.infeasible.state[*index as usize],
-            );
-            wanted.infeasible.extend(target(y, state, own));
+        let targets = self.rows.targets.chunks_exact(dim);
+        for (index, own) in self.rows.infeasible.iter().zip(targets) {
+            let state = pool.infeasible.state[*index as usize];
+            wanted.infeasible.extend(target(own, state, own));
         }
         self.wanted = wanted;
     }

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::{Attempt, Candidate, Contest, Shaping, stream};
-use crate::data::pieces::Cells;
+use crate::data::pieces::Partition;
 use crate::data::pool::BANK_DIMENSIONS;
 use crate::train::TrainError;
 use crate::train::assignment::Assignment;
@@ -34,7 +34,7 @@ impl Shaping<'_> {
     pub(super) fn cover(
         &self,
         attempt: &Attempt,
-        cells: &Cells,
+        cells: &dyn Partition,
         charts: &mut [Slot],
         rng: &mut ChaCha8Rng,
         contest: &mut Contest,
@@ -48,13 +48,16 @@ impl Shaping<'_> {
         });
         let mut assignment = Assignment::new(self.pool, cells, rng);
         let (width, steps) = (self.config.gate_width, self.config.gate_steps);
-        let gate = train_gate(self.pool, &assignment, width, steps, rng)?;
-        if let Some(gate) = gate.as_ref().filter(|_| self.pool.dim() > BANK_DIMENSIONS) {
-            assignment.invite(self.pool, gate, VISITORS, rng);
+        let mut gate = None;
+        if self.pool.dim() > BANK_DIMENSIONS && cells.count() > 1 {
+            let first = train_gate(self.pool, &assignment, width, steps, rng)?;
+            assignment.invite(self.pool, &first, VISITORS, rng);
+            gate = Some(first);
         }
         self.train_missing(attempt, charts, &assignment)?;
         let (charts, margins): (Vec<_>, Vec<_>) = charts.iter().flatten().cloned().unzip();
-        let atlas = Atlas { gate, charts };
+        let mut atlas = Atlas { gate, charts };
+        atlas.choose_by_outcome(self.pool, width, steps, rng)?;
         let quality = atlas.measure(self.pool, self.config.samples, self.seed ^ 0x6d65_6173);
         self.session.emit(&Event::Measured {
             candidate: &candidate.to_string(),

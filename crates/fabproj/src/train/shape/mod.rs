@@ -16,12 +16,17 @@ use super::fit::{LatentKind, hole};
 use super::measure::{ChartQuality, Goals, Quality};
 use super::session::{Event, Session};
 use super::sparing::shape_sparingly;
-use crate::data::pieces::Pieces;
+use crate::data::pieces::{Partition, Pieces};
 use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::Restorer;
+use crate::data::slices::Slices;
 use crate::data::{Pool, PoolSizes};
 use crate::set::{Calibration, ConstraintSet};
 use cover::MANY_CHARTS;
+
+/// The version of the recipe: raised when the same seed and settings give another model, so that results
+/// which are kept by their settings are not taken for those of the recipe as it is now.
+pub const RECIPE: u32 = 2;
 
 /// Nodes of the graph that finds the pieces.
 const GRAPH_NODES: usize = 4_000;
@@ -34,6 +39,8 @@ const PARTS: usize = 3;
 const EFFORTS_OF_SEVERAL: (f64, f64) = (0.15, 1.25);
 const EFFORTS_OF_MANY_CHARTS: (f64, f64) = (0.4, 2.5);
 const EFFORTS_OF_ONE: (f64, f64) = (1.0, 1.6);
+/// The second of them where C(x) comes apart at some x and not at others.
+const EFFORT_OF_SLICES: f64 = 4.0;
 /// Charts that a model has at most.
 const MOST_CHARTS: usize = 48;
 
@@ -252,37 +259,56 @@ impl Shaping<'_> {
         Ok(())
     }
 
-    /// Tries every kind of latent set, and trains the best of them longer.
+    /// Tries every kind of latent set, and trains the best of them longer; where an input-dependent set
+    /// comes apart at some x, by its pieces there.
     fn lengthen(&self, kinds: &[LatentKind], contest: &mut Contest) -> Result<(), TrainError> {
         let mut rng = stream(self.seed, 100_000);
         let cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
-        let (first, longer) = match (kinds.len(), cells.count()) {
+        let efforts = match (kinds.len(), cells.count()) {
             (1, _) => EFFORTS_OF_ONE,
             (_, ..=MANY_CHARTS) => EFFORTS_OF_SEVERAL,
             _ => EFFORTS_OF_MANY_CHARTS,
         };
-        let total = first * kinds.len() as f64 + longer;
-        let attempt = |latent, number: usize, effort: f64| Attempt {
-            latent,
-            number,
-            effort,
-            done: (first * number as f64 / total, effort / total),
-        };
-        for (number, latent) in kinds.iter().enumerate() {
-            let attempt = attempt(*latent, number, first);
-            let mut charts = vec![None; cells.count()];
-            self.cover(&attempt, &cells, &mut charts, &mut rng, contest)?;
+        let mut total = efforts.0 * kinds.len() as f64 + efforts.1;
+        let (mut number, mut done) = (0, 0.0);
+        let mut attempt =
+            |latent, parts: &dyn Partition, effort: f64, total: f64, contest: &mut _| {
+                let mut charts = vec![None; parts.count()];
+                let attempt = Attempt {
+                    latent,
+                    number,
+                    effort,
+                    done: (done / total, effort / total),
+                };
+                (number, done) = (number + 1, done + effort);
+                self.cover(&attempt, parts, &mut charts, &mut rng, contest)
+            };
+        for latent in kinds {
+            attempt(*latent, &cells, efforts.0, total, contest)?;
             if contest.shortfall() <= 1.0 {
                 return Ok(());
             }
         }
-        let Some((_, _, _, best)) = &contest.best else {
+        let Some(best) = contest.best.as_ref().map(|(_, _, _, best)| best.latent) else {
             return Ok(());
         };
-        let attempt = attempt(best.latent, kinds.len(), longer);
-        let mut charts = vec![None; cells.count()];
-        self.cover(&attempt, &cells, &mut charts, &mut rng, contest)?;
+        let slices = self
+            .slices()
+            .filter(|slices| slices.count() > cells.count());
+        if let Some(slices) = slices {
+            total += EFFORT_OF_SLICES - efforts.1;
+            attempt(best, &slices, EFFORT_OF_SLICES, total, contest)?;
+        } else {
+            attempt(best, &cells, efforts.1, total, contest)?;
+        }
         Ok(())
+    }
+
+    /// The pieces of an input-dependent set at each x, where charts may be chosen by them.
+    fn slices(&self) -> Option<Slices> {
+        let (dim, parameters) = (self.pool.dim(), self.pool.parameter_dim());
+        let sought = parameters > 0 && dim <= BANK_DIMENSIONS && self.config.charts.is_none();
+        sought.then(|| Slices::find(self.pool))
     }
 
     /// Covers the set with one chart per piece (or the number asked for), then cuts the charts that
