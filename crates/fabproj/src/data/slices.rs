@@ -30,6 +30,9 @@ const LEAST_OVERLAP: f64 = 0.9;
 /// A family with a smaller share of all points gets no label of its own.
 const SMALLEST_FAMILY: f64 = 0.02;
 
+/// Two points, after their squared distance.
+type Pair = (f32, usize, usize);
+
 /// Pieces by state, and which of them continue each other.
 pub struct Slices {
     slices: Vec<Slice>,
@@ -163,7 +166,7 @@ impl Slice {
     /// Joins two components between whose closest points a segment is feasible; whether there were any.
     fn bridge(&self, pool: &Pool, state: u32, parent: &mut [usize]) -> bool {
         let (dim, count) = (pool.dim(), self.label.len());
-        let mut pairs: BTreeMap<(usize, usize), Vec<(f32, usize, usize)>> = BTreeMap::new();
+        let mut pairs: BTreeMap<(usize, usize), Vec<Pair>> = BTreeMap::new();
         for a in 0..count {
             for b in 0..a {
                 let (p, q) = (root(parent, a), root(parent, b));
@@ -381,7 +384,7 @@ mod tests {
         contains: impl Fn(&[f64], &[f64]) -> bool + Send + Sync + 'static,
     ) -> (Slices, Vec<Vec<usize>>, Vec<f64>) {
         let set = FnSet::builder("slices", vec![(-2.0, 2.0); 2], contains)
-            .parameters(vec![(0.0, 3.1416)])
+            .parameters(vec![(0.0, 3.0)])
             .build()
             .unwrap();
         let sizes = PoolSizes {

@@ -49,7 +49,9 @@ impl Shaping<'_> {
         let mut assignment = Assignment::new(self.pool, cells, rng);
         let (width, steps) = (self.config.gate_width, self.config.gate_steps);
         let mut gate = None;
-        if self.pool.dim() > BANK_DIMENSIONS && cells.count() > 1 {
+        // Here the charts' own rows do not fill the space of inputs.
+        let wide = self.pool.dim() > BANK_DIMENSIONS || self.pool.parameter_dim() > 0;
+        if wide && cells.count() > 1 {
             let first = train_gate(self.pool, &assignment, width, steps, rng)?;
             assignment.invite(self.pool, &first, VISITORS, rng);
             gate = Some(first);
