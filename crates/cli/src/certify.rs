@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use fabproj::certify::{Certificate, Plan, Slice, certify_guarded};
+use fabproj::certify::{Certificate, CoverageGrid, Plan, Slice, certify_guarded};
 
 use crate::failure::wrong_usage;
 use crate::opened::Opened;
@@ -48,6 +48,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         samples: arguments.samples,
         confidence: arguments.confidence,
         seed: common.seed,
+        ..Plan::default()
     };
     check(&plan)?;
     let mut opened = Opened::load(&arguments.model)?;
@@ -209,12 +210,21 @@ fn slices(certificate: &Certificate) -> String {
 fn coverage(certificate: &Certificate) -> String {
     match (certificate.coverage, &certificate.coverage_grid) {
         (Some(share), Some(grid)) => format!(
-            "{} of the {} feasible cells of side {} are reached",
+            "{} of the {} feasible cells of side {} are reached{}",
             percent(share),
             count(grid.cells),
-            grid.side
+            grid.side,
+            places(grid)
         ),
-        _ => "not measured (fixed sets of up to three dimensions only)".to_owned(),
+        _ => "not measured (up to three dimensions, where queries are not limited)".to_owned(),
+    }
+}
+
+/// At how many values of x a grid was laid.
+pub fn places(grid: &CoverageGrid) -> String {
+    match grid.places {
+        1 => String::new(),
+        places => format!(", at {places} values of x together"),
     }
 }
 

@@ -303,3 +303,18 @@ fn a_killed_training_leaves_the_old_model() {
     log.lines()
         .for_each(|line| drop(serde_json::from_str::<serde_json::Value>(line).unwrap()));
 }
+
+#[test]
+fn training_and_certificate_share_the_queries() {
+    let folder = empty();
+    for set in ["two-moons", "moving-obstacle"] {
+        let mut arguments = vec!["train", set, "--max-queries", "20000", "--json", "--force"];
+        arguments.extend(["-o", "model"]);
+        arguments.extend(TINY.iter().flat_map(|setting| ["--set", setting]));
+        let value = run(folder.path(), &arguments).done().json();
+        let queries = |name: &str| value[name].as_u64().expect("a count");
+        let both = queries("queries") + queries("certificate_queries");
+        assert!(queries("certificate_queries") > 1_000, "{set}: {value}");
+        assert!(both <= 20_000, "{set}: {both} queries");
+    }
+}

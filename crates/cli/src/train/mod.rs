@@ -130,10 +130,12 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     training.run()
 }
 
-/// Share of the queries that is left for the certificate, and how many queries each of its points may
-/// cost: input, projection, guard and its repairs, decodes inside and on the surface.
+/// Share of the queries that is left for the certificate at least.
 const CERTIFICATE_SHARE: f64 = 0.3;
-const QUERIES_PER_SAMPLE: f64 = 8.0;
+/// Queries that a point of the certificate may cost: input, projection, guard and its repairs, the search
+/// whether C(x) is empty; and decodes inside and on the surface of each chart.
+const QUERIES_PER_SAMPLE: u64 = 8;
+const QUERIES_PER_CHART: u64 = 2;
 /// Fewer points say nothing.
 const LEAST_SAMPLES: usize = 100;
 
@@ -153,12 +155,19 @@ impl Arguments {
         Ok(Some(format!("max-queries={training}")))
     }
 
-    fn samples(&self) -> usize {
-        let left = self.max_queries.map(|queries| {
-            let samples = CERTIFICATE_SHARE * queries as f64 / QUERIES_PER_SAMPLE;
-            (samples as usize).clamp(LEAST_SAMPLES, Plan::default().samples)
+    /// What the certificate draws, after so many queries.
+    fn plan(&self, queries: u64, charts: usize, seed: u64) -> Plan {
+        let usual = Plan::default().samples;
+        let left = self.max_queries.map(|most| {
+            let cost = QUERIES_PER_SAMPLE + QUERIES_PER_CHART * charts as u64;
+            (most.saturating_sub(queries) / cost).min(usual as u64) as usize
         });
-        self.samples.or(left).unwrap_or(Plan::default().samples)
+        Plan {
+            samples: self.samples.or(left).unwrap_or(usual).max(LEAST_SAMPLES),
+            sparing: self.max_queries.is_some(),
+            seed,
+            ..Plan::default()
+        }
     }
 }
 
@@ -289,12 +298,9 @@ impl Training<'_> {
     fn complete(&self, mut file: ModelFile, log: &Log, started: Instant) -> Result<Summary> {
         let training_seconds = started.elapsed().as_secs_f64();
         let projector = file.projector()?;
-        let plan = Plan {
-            samples: self.arguments.samples(),
-            seed: self.common.seed,
-            ..Plan::default()
-        };
         let training_queries = self.set.queries();
+        let (charts, seed) = (projector.charts(), self.common.seed);
+        let plan = self.arguments.plan(training_queries, charts, seed);
         let certificate = certify(&self.set, &projector, &plan)?;
         let queries = (training_queries, self.set.queries() - training_queries);
         file.record.certificate = Some(serde_json::to_value(&certificate)?);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::labels;
 use super::recipe::Preset;
-use crate::certify;
+use crate::certify::{self, places};
 use crate::options::Common;
 use crate::show::{self, confidence, count, number, percent, time};
 
@@ -85,10 +85,11 @@ impl Summary {
         };
         let coverage = match (certificate.coverage, &certificate.coverage_grid) {
             (Some(share), Some(grid)) => format!(
-                "{} of {} cells of side {}",
+                "{} of {} cells of side {}{}",
                 percent(share),
                 count(grid.cells),
-                grid.side
+                grid.side,
+                places(grid)
             ),
             _ => "not measured".to_owned(),
         };

@@ -140,12 +140,19 @@ pub struct ChartShares {
 pub struct CoverageGrid {
     /// Side of a cell, in the units of y.
     pub side: f64,
-    /// Cells of the set's bounds whose middle is feasible.
+    /// Values of x at which the cells were counted; 1 for a fixed set.
+    #[serde(default = "one")]
+    pub places: usize,
+    /// Cells of the set's bounds whose middle is feasible, over all places.
     pub cells: usize,
     /// Cells of these that a feasible decode reached.
     pub reached: usize,
     /// How many latent points were decoded, at most: the search ends when every cell is reached.
     pub decodes: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// The inputs whose parameters lie in an interval of one coordinate of x, or in a cell of two.

@@ -3,7 +3,7 @@
 use fabproj_core::Projector;
 
 use super::decodes::decode;
-use super::draw::{Purpose, ROWS, Region, stream, tasks};
+use super::draw::{Purpose, ROWS, Region, stream, tasks, widened};
 use super::{CertifyError, CoverageGrid, Plan};
 use crate::sample;
 use crate::set::ConstraintSet;
@@ -20,21 +20,57 @@ const SURFACE_TASKS: usize = 4;
 /// Cells of a grid, feasible or not. Sets that are tiny within their bounds get larger cells.
 const MAX_CELLS: f64 = 4e6;
 
+/// Values of x at which the cells of an input-dependent set are counted, and the most cells at each.
+const PLACES: usize = 5;
+const MAX_CELLS_AT_PLACE: f64 = 1e4;
+
 /// Counts the feasible cells that feasible decodes reach; `None` where a grid does not serve.
 pub fn measure(
     set: &dyn ConstraintSet,
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Option<CoverageGrid>, CertifyError> {
-    if set.dim() > MAX_DIM || set.parameter_dim() > 0 {
+    if set.dim() > MAX_DIM || plan.sparing {
         return Ok(None);
     }
-    let Some(mut cells) = Cells::of(set, projector) else {
-        return Ok(None);
-    };
-    let total = cells.missing;
-    let per_chart = DECODES_PER_CELL * total;
     let region = Region::of(set);
+    let fixed = set.parameter_dim() == 0;
+    let places = if fixed { 1 } else { PLACES };
+    let mut rng = stream(plan.seed, Purpose::CoverageAt, 0);
+    let mut grid: Option<CoverageGrid> = None;
+    for place in 0..places {
+        let x = region.parameters(1, &mut rng);
+        let most = if fixed { MAX_CELLS } else { MAX_CELLS_AT_PLACE };
+        let Some(mut cells) = Cells::of(set, &widened(&x), projector, most) else {
+            continue;
+        };
+        let total = cells.missing;
+        let decodes = fill(set, projector, plan, place, &region.at(&x), &mut cells)?;
+        let grid = grid.get_or_insert(CoverageGrid {
+            side: cells.side,
+            places: 0,
+            cells: 0,
+            reached: 0,
+            decodes: 0,
+        });
+        grid.places += 1;
+        grid.cells += total;
+        grid.reached += total - cells.missing;
+        grid.decodes += decodes;
+    }
+    Ok(grid)
+}
+
+/// Decodes at one place until every cell is reached or there were decodes enough; how many there were.
+fn fill(
+    set: &dyn ConstraintSet,
+    projector: &Projector,
+    plan: &Plan,
+    place: usize,
+    region: &Region,
+    cells: &mut Cells,
+) -> Result<usize, CertifyError> {
+    let per_chart = DECODES_PER_CELL * cells.missing;
     let rounds = per_chart.div_ceil(ROWS * TASKS_PER_ROUND);
     let mut decodes = 0;
     for round in 0..rounds {
@@ -44,13 +80,13 @@ pub fn measure(
             }
             let found = tasks(ROWS * TASKS_PER_ROUND, |task, rows| {
                 let task = round * TASKS_PER_ROUND + task;
-                let mut rng = stream(plan.seed, Purpose::Coverage(chart), task);
+                let mut rng = stream(plan.seed, Purpose::Coverage(chart), place << 32 | task);
                 let sampler = if task.is_multiple_of(SURFACE_TASKS) {
                     sample::surface
                 } else {
                     sample::inside
                 };
-                decode(set, projector, chart, &region, rows, sampler, &mut rng)
+                decode(set, projector, chart, region, rows, sampler, &mut rng)
             })?;
             for decoded in found {
                 decodes += decoded.feasible.len();
@@ -62,12 +98,7 @@ pub fn measure(
             }
         }
     }
-    Ok(Some(CoverageGrid {
-        side: cells.side,
-        cells: total,
-        reached: total - cells.missing,
-        decodes,
-    }))
+    Ok(decodes)
 }
 
 /// A grid over the bounds, aligned to multiples of its side.
@@ -85,7 +116,7 @@ struct Cells {
 
 impl Cells {
     /// `None` when no cell has a feasible middle.
-    fn of(set: &dyn ConstraintSet, projector: &Projector) -> Option<Self> {
+    fn of(set: &dyn ConstraintSet, x: &[f64], projector: &Projector, most: f64) -> Option<Self> {
         let bounds = set.bounds();
         let mut side = usual_side(projector);
         let number = |side: f64| -> f64 {
@@ -94,7 +125,7 @@ impl Cells {
                 .map(|(low, high)| (high / side).ceil() - (low / side).floor())
                 .product()
         };
-        while number(side) > MAX_CELLS {
+        while number(side) > most {
             side *= 2.0;
         }
         let first: Vec<f64> = bounds.iter().map(|(low, _)| (low / side).floor()).collect();
@@ -111,7 +142,7 @@ impl Cells {
                     middle[coordinate] = (first[coordinate] + (rest % count) as f64 + 0.5) * side;
                     rest /= count;
                 }
-                set.contains(&middle, &[])
+                set.contains(&middle, x)
             })
             .collect();
         let missing = waiting.iter().filter(|waiting| **waiting).count();

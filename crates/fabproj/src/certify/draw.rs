@@ -21,6 +21,8 @@ pub enum Purpose {
     Inside(usize),
     Surface(usize),
     Coverage(usize),
+    /// The x at which coverage is measured.
+    CoverageAt,
     /// Is C(x) empty, for the draws of another purpose.
     EmptyAtInputs,
     EmptyInside(usize),
@@ -38,6 +40,7 @@ pub fn stream(seed: u64, purpose: Purpose, task: usize) -> ChaCha8Rng {
         Purpose::EmptyAtInputs => (6, 0),
         Purpose::EmptyInside(chart) => (7, chart),
         Purpose::EmptyAtSurface(chart) => (8, chart),
+        Purpose::CoverageAt => (9, 0),
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ APART);
     rng.set_stream(kind << 56 | (chart as u64) << 40 | task as u64);
@@ -56,6 +59,15 @@ impl Region {
         Self {
             y: set.bounds(),
             x: set.parameter_bounds(),
+        }
+    }
+
+    /// The same y at one x.
+    pub fn at(&self, x: &[f32]) -> Self {
+        let x = x.iter().copied().map(f64::from);
+        Self {
+            y: self.y.clone(),
+            x: x.map(|value| (value, value)).collect(),
         }
     }
 

@@ -217,7 +217,8 @@ pub fn moves(
 ) -> Result<(usize, Option<f64>), CertifyError> {
     let region = Region::of(set);
     let (mut count, mut sum) = (inputs.feasible, inputs.moved);
-    let rounds = (FURTHER_INPUTS * plan.samples).div_ceil(ROWS * TASKS_PER_ROUND);
+    let further = if plan.sparing { 0 } else { FURTHER_INPUTS };
+    let rounds = (further * plan.samples).div_ceil(ROWS * TASKS_PER_ROUND);
     for round in 0..rounds {
         if count >= WANTED_FEASIBLE.min(plan.samples) {
             break;

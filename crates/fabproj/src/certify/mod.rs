@@ -34,6 +34,9 @@ pub struct Plan {
     pub confidence: f64,
     /// The seed of all draws; default 0.
     pub seed: u64,
+    /// Leaves out what asks the set more often than the samples need: coverage, and the search for more
+    /// feasible inputs where few are among the samples. Default false.
+    pub sparing: bool,
 }
 
 impl Default for Plan {
@@ -42,6 +45,7 @@ impl Default for Plan {
             samples: 100_000,
             confidence: 0.99,
             seed: 0,
+            sparing: false,
         }
     }
 }

@@ -191,8 +191,29 @@ fn slices_name_where_an_input_dependent_set_is_served_badly() {
             )
     );
     assert_eq!(found.guarded_feasible, 1.0);
-    assert_eq!(found.coverage, None);
+    let grid = found.coverage_grid.unwrap();
+    assert_eq!((grid.places, grid.side), (5, 0.1));
+    assert!(found.coverage.unwrap() > 0.99, "{grid:?}");
     assert!(found.nearest_distance.is_some());
+}
+
+#[test]
+fn coverage_is_counted_at_several_x() {
+    // A small disc, at the same place for every x: most of the set is out of its reach.
+    let disc = LatentSet::Ball {
+        radius: 0.5,
+        smooth: None,
+    };
+    let projector = Projector::new(&model(2, 2, disc, 1.0)).unwrap();
+    let obstacle = built_in("moving-obstacle").unwrap();
+    let found = certify(obstacle.as_ref(), &projector, &plan(500)).unwrap();
+    assert!((0.0..0.2).contains(&found.coverage.unwrap()), "{found:?}");
+    let sparing = Plan {
+        sparing: true,
+        ..plan(500)
+    };
+    let found = certify(obstacle.as_ref(), &projector, &sparing).unwrap();
+    assert_eq!(found.coverage, None);
 }
 
 /// The disc of radius 1 for x ≤ 0.5, nothing above it.
