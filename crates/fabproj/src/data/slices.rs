@@ -14,6 +14,7 @@ use super::tree::{Tree, squared_distance};
 /// Points that a state's pieces are looked for with: its own rows, and those of the nearest states that
 /// are feasible here too.
 const POINTS: usize = 120;
+const LENDING_STATES: usize = 7;
 /// Neighbours proposed per point.
 const NEIGHBOURS: usize = 8;
 /// Interior points of a segment that must be feasible for it to join two points.
@@ -27,7 +28,7 @@ const SMALLEST_PIECE: f64 = 0.04;
 const NEAR_STATES: usize = 14;
 /// Least mean overlap of two families of pieces, where they meet, that makes them one.
 const LEAST_OVERLAP: f64 = 0.9;
-/// A family with a smaller share of all points gets no label of its own.
+/// A family with a smaller share of all rows gets no label of its own.
 const SMALLEST_FAMILY: f64 = 0.02;
 
 /// Two points, after their squared distance.
@@ -41,7 +42,9 @@ pub struct Slices {
 
 /// The points of one state with the labels of their pieces; `usize::MAX` for those too small to count.
 struct Slice {
+    /// The state's own rows, then what it borrowed.
     points: Vec<f32>,
+    own: usize,
     tree: Tree,
     label: Vec<usize>,
 }
@@ -99,7 +102,7 @@ impl Slice {
     fn new(pool: &Pool, state: u32, states: &Tree, own: &[Vec<f32>]) -> Self {
         let dim = pool.dim();
         let mut points = own[state as usize].clone();
-        let mut near = [(0.0, 0); 8];
+        let mut near = [(0.0, 0); LENDING_STATES + 1];
         states.nearest_several(pool.state_inner(state), &mut near);
         let others = near
             .iter()
@@ -114,6 +117,7 @@ impl Slice {
         }
         let mut slice = Self {
             tree: Tree::new(&points, dim),
+            own: own[state as usize].len() / dim,
             label: vec![usize::MAX; points.len() / dim],
             points,
         };
@@ -266,7 +270,9 @@ fn families(pool: &Pool, states: &Tree, slices: &[Slice]) -> Vec<Vec<usize>> {
     let mut points: BTreeMap<usize, usize> = BTreeMap::new();
     let mut all = 0;
     for (state, slice) in slices.iter().enumerate() {
-        for piece in slice.label.iter().filter(|piece| **piece != usize::MAX) {
+        // Charts are trained on rows of the pool, so only these count.
+        let own = slice.label[..slice.own].iter();
+        for piece in own.filter(|piece| **piece != usize::MAX) {
             *points
                 .entry(root(&mut family.parent, first[state] + piece))
                 .or_default() += 1;

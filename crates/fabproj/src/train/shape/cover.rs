@@ -59,7 +59,10 @@ impl Shaping<'_> {
         self.train_missing(attempt, charts, &assignment)?;
         let (charts, margins): (Vec<_>, Vec<_>) = charts.iter().flatten().cloned().unzip();
         let mut atlas = Atlas { gate, charts };
-        atlas.choose_by_outcome(self.pool, width, steps, rng)?;
+        // Above three dimensions outcomes are too few to learn from, and charts know their visitors.
+        if self.pool.dim() <= BANK_DIMENSIONS {
+            atlas.choose_by_outcome(self.pool, width, steps, rng)?;
+        }
         let quality = atlas.measure(self.pool, self.config.samples, self.seed ^ 0x6d65_6173);
         self.session.emit(&Event::Measured {
             candidate: &candidate.to_string(),
