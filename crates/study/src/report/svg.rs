@@ -126,7 +126,8 @@ impl Panel {
         for point in points {
             if self.shows(point) {
                 let (x, y) = self.at(point);
-                let _ = write!(path, "M{x:.1} {y:.1}h0");
+                // A dot is a stroke with round ends. Some viewers leave out those without any length.
+                let _ = write!(path, "M{x:.1} {y:.1}h.01");
             }
         }
         if !path.is_empty() {
