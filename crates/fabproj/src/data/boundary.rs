@@ -86,6 +86,11 @@ impl Boundary {
         &self.points[index * self.dim..][..self.dim]
     }
 
+    /// The inward normal at the i-th boundary point.
+    pub fn normal(&self, index: usize) -> &[f32] {
+        &self.normals[index * self.dim..][..self.dim]
+    }
+
     /// Index of the boundary point nearest to y.
     pub fn nearest(&self, y: &[f32]) -> Option<usize> {
         self.tree.nearest(y).map(|(index, _)| index)

@@ -147,6 +147,16 @@ fn narrowly_infeasible(pool: &Pool, point: &[f32], state: u32) -> bool {
     if pool.contains(point, state) {
         return false;
     }
-    let boundary = pool.boundaries.get(state as usize);
-    boundary.is_none_or(|boundary| boundary.near(point, NARROW_MISS))
+    let Some(boundary) = pool.boundaries.get(state as usize) else {
+        return true;
+    };
+    if pool.parameter_dim() == 0 {
+        return boundary.near(point, NARROW_MISS);
+    }
+    // The points known at one x are too far apart to be near to: a step along the normal tells.
+    boundary.nearest(point).is_some_and(|index| {
+        let inward = boundary.normal(index).iter().zip(point);
+        let moved: Vec<f32> = inward.map(|(n, p)| p + NARROW_MISS * n).collect();
+        pool.contains(&moved, state)
+    })
 }
