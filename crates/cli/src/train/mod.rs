@@ -160,10 +160,11 @@ impl Arguments {
         let usual = Plan::default().samples;
         let left = self.max_queries.map(|most| {
             let cost = QUERIES_PER_SAMPLE + QUERIES_PER_CHART * charts as u64;
-            (most.saturating_sub(queries) / cost).min(usual as u64) as usize
+            let samples = most.saturating_sub(queries) / cost;
+            (samples as usize).clamp(LEAST_SAMPLES, usual)
         });
         Plan {
-            samples: self.samples.or(left).unwrap_or(usual).max(LEAST_SAMPLES),
+            samples: self.samples.or(left).unwrap_or(usual),
             sparing: self.max_queries.is_some(),
             seed,
             ..Plan::default()

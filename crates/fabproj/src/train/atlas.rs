@@ -262,7 +262,7 @@ mod tests {
             y.extend(pool.enlarged_input(0, 1.0, &mut rng));
         }
         let chosen = atlas.project(&pool, &y, &[0; 2_000], &mut out);
-        // Half a unit from the line between the discs there is no doubt.
+        // A fifth of a unit from the line between the discs there is no doubt.
         for (row, chart) in y.chunks_exact(2).zip(chosen) {
             let side = row[0] - (0.0 - units.centre[0] as f32) / units.scale[0] as f32;
             assert!(chart < 2, "an input at {row:?} is sent to no disc");
