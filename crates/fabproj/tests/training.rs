@@ -152,6 +152,18 @@ fn every_kind_of_latent_set_trains_and_can_be_guarded() {
 }
 
 #[test]
+fn a_set_thinner_than_the_margin_is_learned() {
+    let ring = FnSet::builder("ring", vec![(-2.0, 2.0); 2], |y, _| {
+        (y[0].hypot(y[1]) - 1.3).abs() <= 0.006
+    })
+    .build()
+    .unwrap();
+    let (_, summary) = shape(&ring, &ShapeConfig::quick(), 1, &Session::default()).unwrap();
+    assert!(summary.accepted, "{:?}", summary.candidates);
+    assert!(summary.margins[0] < 0.006, "{:?}", summary.margins);
+}
+
+#[test]
 fn sets_that_cannot_be_learned_are_named_as_such() {
     let bounds = vec![(-1.0, 1.0), (-1.0, 1.0)];
     let config = ShapeConfig {

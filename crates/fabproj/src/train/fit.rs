@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::pool::{BANK_DIMENSIONS, radius_quantile};
 
+/// From this [`hole`] on, a shell is thin.
+const THIN_SHELL: f32 = 0.9;
+
 /// Radius of latent balls and shells, and half side of boxes.
 const SIZE: f32 = 0.5;
 
@@ -39,6 +42,36 @@ pub struct Fit {
 /// all rows keep from it, over the distance that nearly none exceeds.
 pub fn hole(inner: &[f32], dim: usize) -> f32 {
     radius_quantile(inner, dim, 0.005) / radius_quantile(inner, dim, 0.995).max(f32::MIN_POSITIVE)
+}
+
+/// Moves the centre of thin shells to where all rows are equally far from it: the mean of rows strays by
+/// more than such a shell is thick. Other rows keep theirs.
+pub fn centre_of_shell(rows: &[f32], dim: usize, centre: &mut [f32]) {
+    let count = (rows.len() / dim).max(1) as f64;
+    let offsets = |centre: &[f32]| -> Vec<f32> {
+        let from_centre = rows.iter().zip(centre.iter().cycle());
+        from_centre.map(|(v, c)| v - c).collect()
+    };
+    if hole(&offsets(centre), dim) < THIN_SHELL {
+        return;
+    }
+    // Each turn leaves the share 1 − 1/dim of the error.
+    for _ in 0..20 * dim {
+        let inner = offsets(centre);
+        let (mut length, mut mean, mut direction) = (0.0, vec![0.0; dim], vec![0.0; dim]);
+        for row in inner.chunks_exact(dim) {
+            let norm = row.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>();
+            let norm = norm.sqrt().max(f64::MIN_POSITIVE);
+            length += norm / count;
+            for (j, v) in row.iter().enumerate() {
+                mean[j] += f64::from(*v) / count;
+                direction[j] += f64::from(*v) / (norm * count);
+            }
+        }
+        for (j, c) in centre.iter_mut().enumerate() {
+            *c += (mean[j] - length * direction[j]) as f32;
+        }
+    }
 }
 
 impl Fit {
@@ -78,13 +111,19 @@ impl Fit {
                 )
             }
             LatentKind::Shell => {
-                let inner_radius = SIZE * hole(inner, dim).clamp(0.01, 0.99);
+                // A thin shell starts as its middle: networks can bend it, but hardly make it thinner.
+                let (low, high) = match hole(inner, dim) < THIN_SHELL {
+                    true => (0.005, 0.995),
+                    false => (0.25, 0.75),
+                };
+                let extent = radius_quantile(inner, dim, high);
+                let share = radius_quantile(inner, dim, low) / extent.max(f32::MIN_POSITIVE);
                 let latent = LatentSet::Shell {
-                    inner: inner_radius,
+                    inner: SIZE * share.clamp(0.01, 0.999),
                     outer: SIZE,
                     smooth,
                 };
-                Self::scaled(latent, radius_quantile(inner, dim, 0.995), dim)
+                Self::scaled(latent, extent, dim)
             }
             LatentKind::Box => {
                 let largest: Vec<f32> = inner
@@ -332,6 +371,51 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Rows on a part-filled ring around (0.3, −0.2), off by at most `half` from radius 2.
+    fn ring(half: f32) -> Vec<f32> {
+        let row = |i: usize| {
+            let (s, t) = (
+                (i as f32 * 0.618_034).fract(),
+                (i as f32 * 0.754_877).fract(),
+            );
+            // More rows on one side: their mean is far from the centre.
+            let angle = std::f32::consts::TAU * s * s;
+            let radius = 2.0 + half * (2.0 * t - 1.0);
+            [0.3 + radius * angle.cos(), -0.2 + radius * angle.sin()]
+        };
+        (0..4000).flat_map(row).collect()
+    }
+
+    #[test]
+    fn the_centre_of_a_thin_shell_is_found() {
+        let mut centre = [0.31, -0.19];
+        centre_of_shell(&ring(0.01), 2, &mut centre);
+        let error = (centre[0] - 0.3).hypot(centre[1] + 0.2);
+        assert!(error < 1e-3, "{centre:?}");
+    }
+
+    #[test]
+    fn the_centre_of_a_thick_shell_stays() {
+        let mut centre = [0.31, -0.19];
+        centre_of_shell(&ring(0.5), 2, &mut centre);
+        assert_eq!(centre, [0.31, -0.19]);
+    }
+
+    #[test]
+    fn a_thin_shell_starts_inside_of_the_rows() {
+        let mut rows = ring(0.01);
+        for row in rows.chunks_exact_mut(2) {
+            row[0] -= 0.3;
+            row[1] += 0.2;
+        }
+        let fit = Fit::new(LatentKind::Shell, None, &rows, 2);
+        let LatentSet::Shell { inner, outer, .. } = fit.latent else {
+            panic!("{:?}", fit.latent);
+        };
+        let decoded = [inner, outer].map(|radius| radius * fit.decoder_skip[0]);
+        assert!(decoded[0] > 1.992 && decoded[1] < 2.008, "{decoded:?}");
     }
 
     #[test]

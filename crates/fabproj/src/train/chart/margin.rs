@@ -13,6 +13,10 @@ const FOLLOW_ROWS: usize = 1024;
 const NARROW_MISS: f32 = 0.01;
 /// The margin does not grow beyond what leaves this share of the boundary.
 const SURVIVAL: f32 = 0.85;
+/// A margin that leaves less than this share of the boundary is too large for the set to begin with.
+const LEAST_SURVIVAL: f32 = 0.5;
+/// How often a margin is halved for a thin set, at most.
+const MOST_HALVINGS: usize = 6;
 
 /// Targets of a chart's rows: the nearest point that is feasible by the margin.
 #[derive(Default)]
@@ -65,6 +69,20 @@ impl<'a> ChartTraining<'a> {
             wanted.infeasible.extend(target(own, state, own));
         }
         self.wanted = wanted;
+    }
+
+    /// Begins with a margin that fits: one beyond half of the set's thickness would cut all of it away.
+    pub(super) fn fit_margin(&mut self) {
+        self.erode();
+        for _ in 0..MOST_HALVINGS {
+            if self.survival() >= LEAST_SURVIVAL {
+                return;
+            }
+            let (low, high) = self.config.margin_range;
+            self.config.margin_range = (0.5 * low, 0.5 * high);
+            self.margin *= 0.5;
+            self.erode();
+        }
     }
 
     /// Lets the margin follow the failures of the averaged weights.

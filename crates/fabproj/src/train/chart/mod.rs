@@ -17,7 +17,7 @@ use crate::data::tree::squared_distance;
 use crate::data::{Pool, Rows};
 use crate::nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
 
-use super::fit::{Fit, LatentKind};
+use super::fit::{Fit, LatentKind, centre_of_shell};
 use super::penalty::Penalty;
 use draw::Drawn;
 use margin::Wanted;
@@ -147,7 +147,10 @@ impl<'a> ChartTraining<'a> {
     ) -> Result<Self, SpecError> {
         let dim = pool.dim();
         let points = gather(&pool.feasible.y, &rows.feasible, dim);
-        let (centre, scale) = centre_and_scale(&points, dim);
+        let (mut centre, scale) = centre_and_scale(&points, dim);
+        if config.latent == LatentKind::Shell {
+            centre_of_shell(&points, dim, &mut centre);
+        }
         let mut inner = points;
         for row in inner.chunks_exact_mut(dim) {
             row.iter_mut()
@@ -190,7 +193,7 @@ impl<'a> ChartTraining<'a> {
             decoder,
             rng,
         };
-        training.erode();
+        training.fit_margin();
         Ok(training)
     }
 

@@ -323,14 +323,17 @@ impl Shaping<'_> {
         let mut rng = stream(self.seed, 100_000 * (index as u64 + 1));
         let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
         let mut charts = vec![None; cells.count()];
-        let share = 1.0 / (kinds * self.config.rounds) as f64;
-        for round in 0..self.config.rounds {
+        // In the plane a round is short, and the charts that fall short of the last one are few.
+        let rounds = self.config.rounds + usize::from(self.pool.dim() <= 2);
+        let share = 1.0 / (kinds * rounds) as f64;
+        for round in 0..rounds {
+            // Another kind comes only after a shell, which is never cut: no number comes twice.
             let number = index * self.config.rounds + round;
             let attempt = Attempt {
                 latent,
                 number,
                 effort: 1.0,
-                done: (number as f64 * share, share),
+                done: ((index * rounds + round) as f64 * share, share),
             };
             let quality = self.cover(&attempt, &cells, &mut charts, &mut rng, contest)?;
             let cut = to_cut(&quality, &self.goals);
