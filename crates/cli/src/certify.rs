@@ -210,13 +210,23 @@ fn slices(certificate: &Certificate) -> String {
 fn coverage(certificate: &Certificate) -> String {
     match (certificate.coverage, &certificate.coverage_grid) {
         (Some(share), Some(grid)) => format!(
-            "{} of the {} feasible cells of side {} are reached{}",
+            "{} of the {} feasible cells {} are reached{}",
             percent(share),
             count(grid.cells),
-            grid.side,
+            sides(grid),
             places(grid)
         ),
         _ => "not measured (up to three dimensions, where queries are not limited)".to_owned(),
+    }
+}
+
+/// How large the cells of a grid are.
+pub fn sides(grid: &CoverageGrid) -> String {
+    let mut sides: Vec<_> = grid.sides.iter().map(f64::to_string).collect();
+    sides.dedup();
+    match &sides[..] {
+        [side] => format!("of side {side}"),
+        sides => format!("of sides {}", sides.join(" × ")),
     }
 }
 

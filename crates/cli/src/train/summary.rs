@@ -85,10 +85,10 @@ impl Summary {
         };
         let coverage = match (certificate.coverage, &certificate.coverage_grid) {
             (Some(share), Some(grid)) => format!(
-                "{} of {} cells of side {}{}",
+                "{} of {} cells {}{}",
                 percent(share),
                 count(grid.cells),
-                grid.side,
+                certify::sides(grid),
                 places(grid)
             ),
             _ => "not measured".to_owned(),

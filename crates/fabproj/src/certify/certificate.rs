@@ -135,11 +135,11 @@ pub struct ChartShares {
 }
 
 /// The grid on which coverage was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CoverageGrid {
-    /// Side of a cell, in the units of y.
-    pub side: f64,
+    /// Sides of a cell, one per coordinate, in the units of y.
+    pub sides: Vec<f64>,
     /// Values of x at which the cells were counted; 1 for a fixed set.
     #[serde(default = "one")]
     pub places: usize,

@@ -19,6 +19,11 @@ const TASKS_PER_ROUND: usize = 64;
 const SURFACE_TASKS: usize = 4;
 /// Cells of a grid, feasible or not. Sets that are tiny within their bounds get larger cells.
 const MAX_CELLS: f64 = 4e6;
+/// Feasible cells below which those of a fixed set are halved: a thin set meets few middles of large ones.
+const ENOUGH_CELLS: usize = 50;
+
+/// Scales that differ by this factor call for cells with sides of their own.
+const MUCH: f64 = 10.0;
 
 /// Values of x at which the cells of an input-dependent set are counted, and the most cells at each.
 const PLACES: usize = 5;
@@ -40,14 +45,15 @@ pub fn measure(
     let mut grid: Option<CoverageGrid> = None;
     for place in 0..places {
         let x = region.parameters(1, &mut rng);
-        let most = if fixed { MAX_CELLS } else { MAX_CELLS_AT_PLACE };
-        let Some(mut cells) = Cells::of(set, &widened(&x), projector, most) else {
-            continue;
+        let cells = match fixed {
+            true => Cells::of(set, &[], projector, (ENOUGH_CELLS, MAX_CELLS)),
+            false => Cells::of(set, &widened(&x), projector, (1, MAX_CELLS_AT_PLACE)),
         };
+        let Some(mut cells) = cells else { continue };
         let total = cells.missing;
         let decodes = fill(set, projector, plan, place, &region.at(&x), &mut cells)?;
         let grid = grid.get_or_insert(CoverageGrid {
-            side: cells.side,
+            sides: cells.sides.clone(),
             places: 0,
             cells: 0,
             reached: 0,
@@ -101,9 +107,9 @@ fn fill(
     Ok(decodes)
 }
 
-/// A grid over the bounds, aligned to multiples of its side.
+/// A grid over the bounds, aligned to multiples of its sides.
 struct Cells {
-    side: f64,
+    sides: Vec<f64>,
     /// Index of the first cell of each coordinate.
     first: Vec<f64>,
     /// Number of cells of each coordinate.
@@ -115,51 +121,76 @@ struct Cells {
 }
 
 impl Cells {
-    /// `None` when no cell has a feasible middle.
-    fn of(set: &dyn ConstraintSet, x: &[f64], projector: &Projector, most: f64) -> Option<Self> {
+    /// Cells of the usual sides, larger if there would be more of them than the second limit allows, and
+    /// smaller if fewer are feasible than the first; `None` when no cell has a feasible middle.
+    fn of(
+        set: &dyn ConstraintSet,
+        x: &[f64],
+        projector: &Projector,
+        limits: (usize, f64),
+    ) -> Option<Self> {
         let bounds = set.bounds();
-        let mut side = usual_side(projector);
-        let number = |side: f64| -> f64 {
-            bounds
-                .iter()
-                .map(|(low, high)| (high / side).ceil() - (low / side).floor())
+        let number = |sides: &[f64]| -> f64 {
+            let counts = bounds.iter().zip(sides);
+            counts
+                .map(|((low, high), side)| (high / side).ceil() - (low / side).floor())
                 .product()
         };
-        while number(side) > most {
-            side *= 2.0;
+        let scaled =
+            |sides: &[f64], factor: f64| sides.iter().map(|side| factor * side).collect::<Vec<_>>();
+        let mut sides = usual_sides(projector);
+        while number(&sides) > limits.1 {
+            sides = scaled(&sides, 2.0);
         }
-        let first: Vec<f64> = bounds.iter().map(|(low, _)| (low / side).floor()).collect();
-        let counts: Vec<usize> = bounds
-            .iter()
+        let mut cells = Self::with_sides(set, x, sides);
+        loop {
+            let finer = scaled(&cells.sides, 0.5);
+            if cells.missing >= limits.0 || number(&finer) > limits.1 {
+                break;
+            }
+            cells = Self::with_sides(set, x, finer);
+        }
+        (cells.missing > 0).then_some(cells)
+    }
+
+    fn with_sides(set: &dyn ConstraintSet, x: &[f64], sides: Vec<f64>) -> Self {
+        let bounds = set.bounds();
+        let spans = || bounds.iter().zip(&sides);
+        let first: Vec<f64> = spans()
+            .map(|((low, _), side)| (low / side).floor())
+            .collect();
+        let counts: Vec<usize> = spans()
             .zip(&first)
-            .map(|((_, high), first)| ((high / side).ceil() - first).max(1.0) as usize)
+            .map(|(((_, high), side), first)| ((high / side).ceil() - first).max(1.0) as usize)
             .collect();
         let mut middle = vec![0.0; set.dim()];
         let waiting: Vec<bool> = (0..counts.iter().product())
             .map(|cell: usize| {
                 let mut rest = cell;
                 for (coordinate, count) in counts.iter().enumerate() {
-                    middle[coordinate] = (first[coordinate] + (rest % count) as f64 + 0.5) * side;
+                    let index = first[coordinate] + (rest % count) as f64;
+                    middle[coordinate] = (index + 0.5) * sides[coordinate];
                     rest /= count;
                 }
                 set.contains(&middle, x)
             })
             .collect();
-        let missing = waiting.iter().filter(|waiting| **waiting).count();
-        (missing > 0).then_some(Self {
-            side,
+        Self {
+            missing: waiting.iter().filter(|waiting| **waiting).count(),
+            sides,
             first,
             counts,
             waiting,
-            missing,
-        })
+        }
     }
 
     fn visit(&mut self, point: &[f32]) {
         let (mut cell, mut stride) = (0, 1);
-        for ((value, first), count) in point.iter().zip(&self.first).zip(&self.counts) {
-            let index = (f64::from(*value) / self.side).floor() - first;
-            if !(0.0..*count as f64).contains(&index) {
+        for (coordinate, value) in point.iter().enumerate() {
+            let count = self.counts[coordinate];
+            let index = (f64::from(*value) / self.sides[coordinate]).floor();
+            let index = index - self.first[coordinate];
+            if !(0.0..count as f64).contains(&index) {
                 return;
             }
             cell += index as usize * stride;
@@ -169,10 +200,22 @@ impl Cells {
     }
 }
 
-/// A tenth (in three dimensions a quarter) of the power of ten nearest to the model's scale.
-fn usual_side(projector: &Projector) -> f64 {
-    let scale = &projector.frame().scale;
-    let mean = scale.iter().copied().map(f64::from).sum::<f64>() / scale.len() as f64;
+/// A tenth (in three dimensions a quarter) of the power of ten nearest to the model's scale; where scales of
+/// coordinates differ much, nearest to that of each.
+fn usual_sides(projector: &Projector) -> Vec<f64> {
     let share = if projector.dim() < 3 { 0.1 } else { 0.25 };
-    share * 10_f64.powf(mean.log10().round())
+    let side = |scale: f64| share * 10_f64.powf(scale.log10().round());
+    let scales: Vec<f64> = projector
+        .frame()
+        .scale
+        .iter()
+        .copied()
+        .map(f64::from)
+        .collect();
+    let least = scales.iter().copied().fold(f64::INFINITY, f64::min);
+    if scales.iter().all(|scale| *scale < MUCH * least) {
+        let mean = scales.iter().sum::<f64>() / scales.len() as f64;
+        return vec![side(mean); scales.len()];
+    }
+    scales.into_iter().map(side).collect()
 }

@@ -215,7 +215,9 @@ pub fn certify_guarded(
         surface_feasible: surface.feasible,
         surface_lower_bound: surface.lower_bound,
         charts,
-        coverage: grid.map(|grid| grid.reached as f64 / grid.cells as f64),
+        coverage: grid
+            .as_ref()
+            .map(|grid| grid.reached as f64 / grid.cells as f64),
         coverage_grid: grid,
         feasible_inputs,
         mean_move,

@@ -192,9 +192,45 @@ fn slices_name_where_an_input_dependent_set_is_served_badly() {
     );
     assert_eq!(found.guarded_feasible, 1.0);
     let grid = found.coverage_grid.unwrap();
-    assert_eq!((grid.places, grid.side), (5, 0.1));
+    assert_eq!((grid.places, &grid.sides[..]), (5, &[0.1; 2][..]));
     assert!(found.coverage.unwrap() > 0.99, "{grid:?}");
     assert!(found.nearest_distance.is_some());
+}
+
+#[test]
+fn a_thin_set_gets_cells_that_it_meets() {
+    let projector = Projector::new(&model(2, 0, shell(1.295, 1.305), 1.0)).unwrap();
+    let ring = FnSet::builder("ring", vec![(-2.0, 2.0); 2], |y, _| {
+        (y[0].hypot(y[1]) - 1.3).abs() <= 0.006
+    })
+    .build()
+    .unwrap();
+    let found = certify(&ring, &projector, &plan(1000)).unwrap();
+    let grid = found.coverage_grid.unwrap();
+    assert!(grid.cells >= 50 && grid.sides[0] < 0.1, "{grid:?}");
+    assert_eq!(found.coverage, Some(1.0));
+}
+
+#[test]
+fn coordinates_in_other_units_get_cells_of_other_sides() {
+    let ball = LatentSet::Ball {
+        radius: 1.0,
+        smooth: None,
+    };
+    let mut model = model(2, 0, ball, 1.0);
+    model.frame.scale = vec![1e4, 1.0];
+    model.charts[0].frame.scale = vec![1e4, 1.0];
+    let projector = Projector::new(&model).unwrap();
+    let disc = FnSet::builder("disc", vec![(-2e4, 2e4), (-2.0, 2.0)], |y, _| {
+        (y[0] / 1e4).hypot(y[1]) <= 1.0
+    })
+    .build()
+    .unwrap();
+    let found = certify(&disc, &projector, &plan(1000)).unwrap();
+    let grid = found.coverage_grid.unwrap();
+    assert_eq!(grid.sides, [1e3, 0.1]);
+    // π · 10², by the middles.
+    assert_eq!((grid.cells, grid.reached), (316, 316));
 }
 
 #[test]
