@@ -137,9 +137,7 @@ impl View<'_> {
 
     /// Infeasible points of a jittered grid in the plane, projected.
     fn projections(&self, source: &mut Source<'_>) -> Result<Vec<Projected>> {
-        let lengths = [&self.region[0], &self.region[1]].map(|range| range.end - range.start);
-        let step = lengths[0].max(lengths[1]) / self.arrows as f64;
-        let counts = lengths.map(|length| (length / step).round().max(1.0) as usize);
+        let counts = starts(&self.region, self.arrows);
         let mut projections = Vec::new();
         for row in 0..counts[1] {
             for column in 0..counts[0] {
@@ -165,6 +163,17 @@ impl View<'_> {
 fn comparable(region: &[Range<f64>; 2]) -> bool {
     let [first, second] = [&region[0], &region[1]].map(|range| range.end - range.start);
     first.max(second) <= MOST_UNEQUAL * first.min(second)
+}
+
+/// How many arrows start along each direction: `most` along the longer one, or along both where they are not
+/// drawn at one scale.
+fn starts(region: &[Range<f64>; 2], most: usize) -> [usize; 2] {
+    if !comparable(region) {
+        return [most; 2];
+    }
+    let lengths = [&region[0], &region[1]].map(|range| range.end - range.start);
+    let step = lengths[0].max(lengths[1]) / most as f64;
+    lengths.map(|length| (length / step).round().max(1.0) as usize)
 }
 
 /// The intervals of a row that are inside, their ends refined.
@@ -265,6 +274,12 @@ fn arrow_head(tail: (i32, i32), tip: (i32, i32)) -> Vec<(i32, i32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arrows_start_all_over_the_region() {
+        assert_eq!(starts(&[-2.0..2.0, -1.0..1.0], 10), [10, 5]);
+        assert_eq!(starts(&[0.0..20_000.0, -1.0..1.0], 10), [10, 10]);
+    }
 
     #[test]
     fn pieces_end_where_membership_does() {
