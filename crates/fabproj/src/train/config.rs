@@ -63,8 +63,8 @@ pub struct ShapeConfig {
     /// The mean move of feasible points that is good enough, in units of the set's size: of a fixed set in
     /// two dimensions. Twice as much where the set depends on x, more above two dimensions. Default 0.01.
     pub moved: f64,
-    /// How often charts that fall short are cut and trained anew, the first training included; once more in
-    /// the plane. Default 3.
+    /// How often charts that fall short are cut and trained anew, the first training included; in the plane
+    /// once more if they are still far from the goals. Default 3.
     pub rounds: usize,
 }
 

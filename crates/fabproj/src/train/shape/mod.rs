@@ -43,6 +43,8 @@ const EFFORTS_OF_ONE: (f64, f64) = (1.0, 1.6);
 const EFFORT_OF_SLICES: f64 = 4.0;
 /// Charts that a model has at most.
 const MOST_CHARTS: usize = 48;
+/// A shortfall that is worth a round beyond the usual ones.
+const FAR: f64 = 2.5;
 
 /// One way to cover the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -323,7 +325,7 @@ impl Shaping<'_> {
         let mut rng = stream(self.seed, 100_000 * (index as u64 + 1));
         let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
         let mut charts = vec![None; cells.count()];
-        // In the plane a round is short, and the charts that fall short of the last one are few.
+        // In the plane a round is short: what is far from the goals gets one more.
         let rounds = self.config.rounds + usize::from(self.pool.dim() <= 2);
         let share = 1.0 / (kinds * rounds) as f64;
         for round in 0..rounds {
@@ -340,7 +342,9 @@ impl Shaping<'_> {
             let fixed = self.config.charts.is_some() || latent == LatentKind::Shell;
             let many =
                 cells.count() + (PARTS - 1) * cut.iter().filter(|cut| **cut).count() > MOST_CHARTS;
-            if contest.shortfall() <= 1.0 || fixed || many {
+            let last = round + 1 >= self.config.rounds;
+            let enough = if last { FAR } else { 1.0 };
+            if contest.shortfall() <= enough || fixed || many {
                 break;
             }
             let (finer, origin) = cells.split(&cut, PARTS, &mut rng);
