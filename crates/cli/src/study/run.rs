@@ -144,6 +144,9 @@ fn report(
             show::print("")?;
         }
     }
+    if !plan.searches.is_empty() {
+        common.note("the weights found: `fabproj study report` writes tuned_weights.csv");
+    }
     if !outcome.failed.is_empty() {
         bail!("{} runs failed; the others are kept", outcome.failed.len());
     }

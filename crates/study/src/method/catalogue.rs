@@ -362,8 +362,7 @@ fn ours() -> Vec<Entry> {
         projector: effort.small_projector.clone(),
         solver: Unsupervised {
             hidden: vec![64; 2],
-            // A fourth costs more time than it gains.
-            heads: 3,
+            heads: 2,
             ..our_solver(effort)
         },
     };
