@@ -222,10 +222,9 @@ fn coverage(certificate: &Certificate) -> String {
 
 /// How large the cells of a grid are.
 pub fn sides(grid: &CoverageGrid) -> String {
-    let mut sides: Vec<_> = grid.sides.iter().map(f64::to_string).collect();
-    sides.dedup();
+    let sides: Vec<_> = grid.sides.iter().map(f64::to_string).collect();
     match &sides[..] {
-        [side] => format!("of side {side}"),
+        [first, rest @ ..] if rest.iter().all(|side| side == first) => format!("of side {first}"),
         sides => format!("of sides {}", sides.join(" × ")),
     }
 }
