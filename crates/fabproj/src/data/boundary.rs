@@ -115,7 +115,7 @@ impl Boundary {
             return distance >= margin;
         }
         let point = self.point(index);
-        let normal = &self.normals[index * self.dim..][..self.dim];
+        let normal = self.normal(index);
         let height: f32 = (0..self.dim).map(|j| (y[j] - point[j]) * normal[j]).sum();
         height >= margin
     }
@@ -131,10 +131,7 @@ impl Boundary {
                 f32::NEG_INFINITY
             };
         };
-        let (point, normal) = (
-            self.point(index),
-            &self.normals[index * self.dim..][..self.dim],
-        );
+        let (point, normal) = (self.point(index), self.normal(index));
         let sign = if inside { 1.0 } else { -1.0 };
         let distance = square.sqrt();
         let height: f32 = (0..self.dim).map(|j| (y[j] - point[j]) * normal[j]).sum();
@@ -169,10 +166,7 @@ impl Boundary {
                 break;
             }
             let index = index as usize;
-            let (point, normal) = (
-                self.point(index),
-                &self.normals[index * self.dim..][..self.dim],
-            );
+            let (point, normal) = (self.point(index), self.normal(index));
             let distance = square.sqrt();
             let height: f32 = (0..self.dim).map(|j| (y[j] - point[j]) * normal[j]).sum();
             // Beyond the far side of a sliver the nearest boundary point looks the other way.
@@ -193,7 +187,7 @@ impl Boundary {
         let (mut points, mut normals, mut depths) = (Vec::new(), Vec::new(), Vec::new());
         let mut shifted = vec![0.0; self.dim];
         for index in 0..self.len() {
-            let normal = &self.normals[index * self.dim..][..self.dim];
+            let normal = self.normal(index);
             for (j, value) in shifted.iter_mut().enumerate() {
                 *value = self.point(index)[j] + margin * normal[j];
             }
