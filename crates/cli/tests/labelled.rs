@@ -202,6 +202,19 @@ fn what_is_wrong_with_the_points_is_told() {
     }
 }
 
+/// The crate that reads Parquet panics on this one.
+#[test]
+#[cfg(feature = "parquet")]
+fn a_damaged_file_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let sound = "../fabproj/tests/labelled/arrow-snappy.parquet";
+    let mut bytes = std::fs::read(sound).unwrap();
+    bytes[374] = 16;
+    std::fs::write(folder.path().join("damaged.parquet"), bytes).unwrap();
+    run(folder.path(), &["train", "damaged.parquet"])
+        .failed(1, &["damaged.parquet", "contradict each other"]);
+}
+
 #[test]
 fn labels_that_tell_nothing_are_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,11 @@
 //! Labelled points in place of a set.
 
+use std::panic;
 use std::path::Path;
+use std::process;
 
 use anyhow::{Context, Result};
-use fabproj::data::labelled::{self, Columns, LabelledData};
+use fabproj::data::labelled::{self, Columns, LabelledData, LabelledError};
 use fabproj::set::{Calibration, Learned, LearnedRecord};
 use fabproj::train::{LabelledConfig, Session, learn_set};
 
@@ -63,7 +65,7 @@ impl Labels {
             label: self.label.clone().unwrap_or(usual.label),
             state_dim: self.state_dim,
         };
-        let data = labelled::read(path, &columns).with_context(|| format!("in {set}"))?;
+        let data = read(path, &columns).with_context(|| format!("in {set}"))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok(Some(Points {
             data,
@@ -99,6 +101,20 @@ impl Labels {
         })?;
         Ok(config)
     }
+}
+
+/// The points of a file. Parquet's reader panics on some damaged ones, and the release build cannot unwind
+/// to tell of it: then the program ends here.
+fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
+    let usual = panic::take_hook();
+    let name = path.display().to_string();
+    panic::set_hook(Box::new(move |_| {
+        eprintln!("error: in {name}: the file is damaged: its parts contradict each other");
+        process::exit(1);
+    }));
+    let data = labelled::read(path, columns);
+    panic::set_hook(usual);
+    data
 }
 
 impl Points {
