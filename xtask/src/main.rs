@@ -1,5 +1,6 @@
 //! Sets up, checks and benches everything. `cargo xtask help` lists the tasks.
 
+mod arm;
 mod bench;
 mod check;
 mod python;
@@ -24,6 +25,8 @@ enum Task {
     Test,
     /// The quick part of `test`: format, lints and docs
     Check,
+    /// Tests of the core and the library on AArch64, emulated by QEMU
+    Arm,
     /// Our speed beside PyTorch's and ONNX Runtime's, interleaved in one run on one core
     Bench(bench::Arguments),
 }
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Test => test::run(),
         Task::Check => check::run(),
+        Task::Arm => arm::run(),
         Task::Bench(arguments) => bench::run(&arguments),
     };
     match outcome {
