@@ -50,7 +50,7 @@ proptest! {
     fn batches_and_gradients_give_the_bits_of_one_point(
         shape in common::shapes(),
         seed in any::<u64>(),
-        rows in prop::sample::select(vec![1_usize, 3, 70, 1100]),
+        rows in prop::sample::select(vec![1_usize, 2, 3, 4, 70, 1100]),
     ) {
         let model = shape.model(seed);
         let projector = projector(&model);

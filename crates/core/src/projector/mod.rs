@@ -219,11 +219,16 @@ impl Projector {
     ) -> Result<Status, CallError> {
         self.check_point(y, x, workspace)?;
         call::length("out", out.len(), self.dim)?;
-        let points = Points { y, x };
-        let chart = &self.charts[self.choose_one(points, workspace)];
-        workspace.rows[0] = 0;
-        self.project_tile(chart, points, 1, out, workspace);
-        Ok(workspace.statuses[0])
+        Ok(self.project_one(Points { y, x }, out, workspace))
+    }
+
+    /// Projects the only row of `points`.
+    #[inline]
+    fn project_one(&self, points: Points<'_>, out: &mut [f32], work: &mut Workspace) -> Status {
+        let chart = &self.charts[self.choose_one(points, work)];
+        work.rows[0] = 0;
+        self.project_tile(chart, points, 1, out, work);
+        work.statuses[0]
     }
 }
 
