@@ -24,12 +24,12 @@ const DISTANCE_SCALE: f32 = 0.05;
 pub fn train_gate(
     pool: &Pool,
     assignment: &Assignment,
-    width: usize,
+    hidden: &[usize],
     steps: u64,
     rng: &mut ChaCha8Rng,
 ) -> Result<Mlp, SpecError> {
     let charts = assignment.rows.len();
-    let mut gate = new_gate(pool, charts, width, rng)?;
+    let mut gate = new_gate(pool, charts, hidden, rng)?;
     fit_gate(&mut gate, steps, |place, input, wanted| {
         let (rows, labelled) = if place % 2 == 0 || assignment.infeasible.is_empty() {
             (&pool.feasible, &assignment.feasible)
@@ -48,11 +48,11 @@ pub fn train_gate(
 fn new_gate(
     pool: &Pool,
     charts: usize,
-    width: usize,
+    hidden: &[usize],
     rng: &mut ChaCha8Rng,
 ) -> Result<Mlp, SpecError> {
     let inputs = pool.dim() + pool.parameter_dim();
-    Mlp::new(MlpSpec::new(inputs, &[width, width], charts), rng)
+    Mlp::new(MlpSpec::new(inputs, hidden, charts), rng)
 }
 
 /// Fits the gate to rows with wanted shares of the charts: `draw` appends the input of the row at a place
@@ -116,7 +116,7 @@ impl Atlas {
     pub fn choose_by_outcome(
         &mut self,
         pool: &Pool,
-        width: usize,
+        hidden: &[usize],
         steps: u64,
         rng: &mut ChaCha8Rng,
     ) -> Result<(), SpecError> {
@@ -126,7 +126,7 @@ impl Atlas {
         }
         let mut gate = match self.gate.take() {
             Some(gate) => gate,
-            None => new_gate(pool, charts, width, rng)?,
+            None => new_gate(pool, charts, hidden, rng)?,
         };
         let (mut y, mut states) = (Vec::new(), Vec::new());
         for number in 0..OUTCOMES {
@@ -256,7 +256,9 @@ mod tests {
             gate: None,
             charts: vec![chart(-1.2), chart(1.2), chart(0.0)],
         };
-        atlas.choose_by_outcome(&pool, 16, 600, &mut rng).unwrap();
+        atlas
+            .choose_by_outcome(&pool, &[16, 16], 600, &mut rng)
+            .unwrap();
         let (mut y, mut out) = (Vec::new(), Vec::new());
         for _ in 0..2_000 {
             y.extend(pool.enlarged_input(0, 1.0, &mut rng));

@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use super::{Attempt, Candidate, Contest, Shaping, stream};
 use crate::data::pieces::Partition;
 use crate::data::pool::BANK_DIMENSIONS;
-use crate::train::TrainError;
 use crate::train::assignment::Assignment;
 use crate::train::atlas::{Atlas, train_gate};
 use crate::train::chart::{ChartConfig, ChartTraining, TrainedChart};
 use crate::train::measure::Quality;
 use crate::train::session::Event;
+use crate::train::{ShapeConfig, TrainError};
 
 /// Steps between two reports, and between two looks at the wish to stop.
 const REPORT_EVERY: u64 = 50;
@@ -47,12 +47,12 @@ impl Shaping<'_> {
             name: &format!("training {candidate}"),
         });
         let mut assignment = Assignment::new(self.pool, cells, rng);
-        let (width, steps) = (self.config.gate_width, self.config.gate_steps);
+        let (hidden, steps) = (self.config.gate(), self.config.gate_steps);
         let mut gate = None;
         // Here the charts' own rows do not fill the space of inputs.
         let wide = self.pool.dim() > BANK_DIMENSIONS || self.pool.parameter_dim() > 0;
         if wide && cells.count() > 1 {
-            let first = train_gate(self.pool, &assignment, width, steps, rng)?;
+            let first = train_gate(self.pool, &assignment, &hidden, steps, rng)?;
             assignment.invite(self.pool, &first, VISITORS, rng);
             gate = Some(first);
         }
@@ -61,7 +61,7 @@ impl Shaping<'_> {
         let mut atlas = Atlas { gate, charts };
         // Above three dimensions outcomes are too few to learn from, and charts know their visitors.
         if self.pool.dim() <= BANK_DIMENSIONS {
-            atlas.choose_by_outcome(self.pool, width, steps, rng)?;
+            atlas.choose_by_outcome(self.pool, &hidden, steps, rng)?;
         }
         let quality = atlas.measure(self.pool, self.config.samples, self.seed ^ 0x6d65_6173);
         self.session.emit(&Event::Measured {
@@ -106,14 +106,16 @@ impl Shaping<'_> {
         Ok(())
     }
 
-    /// Width and depth of a chart's networks. Layers much narrower than some six times the dimension
-    /// cannot hold all coordinates apart; one of many pieces in space has a simple shape.
+    /// Width and depth of a chart's networks. Layers of the usual 64 are widened to some six times the
+    /// dimension, narrower ones in proportion: there must be room for all coordinates. One of many pieces
+    /// in space has a simple shape.
     fn size(&self, charts: usize) -> (usize, usize) {
         let (width, depth) = (self.config.width, self.config.depth);
         if charts > MANY_CHARTS && self.pool.dim() > BANK_DIMENSIONS {
             return ((width / 2).max(1), depth.min(3));
         }
-        let wide = (6 * self.pool.dim()).next_multiple_of(16);
+        let usual = ShapeConfig::default().width;
+        let wide = (6 * self.pool.dim() * width / usual).next_multiple_of(16);
         (wide.clamp(width, 2 * width), depth)
     }
 
