@@ -18,7 +18,8 @@ use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of};
 const ROWS: usize = 8192;
 
 pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
-    // The crate that reads them panics on some damaged files, deep inside.
+    // The crate that reads them panics on some damaged files, deep inside. A program that is built to abort
+    // on panics ends there.
     let read = panic::catch_unwind(|| read_sound(path, columns));
     read.unwrap_or_else(|_| {
         Err(LabelledError::Format {
