@@ -103,10 +103,10 @@ fn write_triangle<'o>(problem: &Problem, scale: f64, out: &'o mut [f32]) -> &'o 
 fn minimise(matrix: &[f64], vector: &[f64], out: &mut [f64]) {
     // The sizes of the study's sets; loops of a known length run several times as fast.
     match vector.len() {
-        ..=2 => minimise_within::<2>(matrix, vector, out),
+        0..=2 => minimise_within::<2>(matrix, vector, out),
         3 => minimise_within::<3>(matrix, vector, out),
-        ..=5 => minimise_within::<5>(matrix, vector, out),
-        ..=10 => minimise_within::<10>(matrix, vector, out),
+        4..=5 => minimise_within::<5>(matrix, vector, out),
+        6..=10 => minimise_within::<10>(matrix, vector, out),
         _ => minimise_within::<MOST>(matrix, vector, out),
     }
 }
