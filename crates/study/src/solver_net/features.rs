@@ -101,7 +101,7 @@ fn write_triangle<'o>(problem: &Problem, scale: f64, out: &'o mut [f32]) -> &'o 
 
 /// Writes −Q⁻¹p.
 fn minimise(matrix: &[f64], vector: &[f64], out: &mut [f64]) {
-    // The sizes of the study's sets; loops of a known length run several times as fast.
+    // The sizes of the study's sets; loops of a known length are nearly twice as fast in ten dimensions.
     match vector.len() {
         0..=2 => minimise_within::<2>(matrix, vector, out),
         3 => minimise_within::<3>(matrix, vector, out),
