@@ -1,8 +1,9 @@
 //! Where the time of an answer goes: `cargo bench -p fabproj-study --bench answer [-- SET...]`.
 //!
 //! Prints the median of each part in nanoseconds: the solver network with its features, the projection
-//! of all its points, the choice among them, all together, and all under the guard. The networks are
-//! hardly trained; that changes what they answer, and not how long they take.
+//! of all its points, the choice among them, all together (with the polish of the default preset), and all
+//! under the guard. The networks are hardly trained; that changes what they answer, and how long they take
+//! only in so far as fewer answers are feasible at once and polished.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -38,13 +39,14 @@ fn main() -> Result<(), Box<dyn Error>> {
                 charts: Some(charts),
                 ..config
             };
+            let (default, small) = (Unsupervised::default(), Unsupervised::small());
             measure(
                 name,
                 "default",
-                &[128; 3],
+                default,
                 with_charts(ShapeConfig::default()),
             )?;
-            measure(name, "small", &[64; 2], with_charts(ShapeConfig::small()))?;
+            measure(name, "small", small, with_charts(ShapeConfig::small()))?;
         }
     }
     Ok(())
@@ -53,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(
     name: &str,
     preset: &str,
-    hidden: &[usize],
+    training: Unsupervised,
     config: ShapeConfig,
 ) -> Result<(), Box<dyn Error>> {
     let shop = Workshop::in_memory(Effort::quick());
@@ -65,9 +67,8 @@ fn measure(
     };
     let shared = shop.projector(&set, &ProjectorRecipe::Shape(config), 1)?;
     let training = Unsupervised {
-        hidden: hidden.to_vec(),
         steps: 200,
-        ..Unsupervised::default()
+        ..training
     };
     for objective in Objective::ALL {
         let task = Task {
@@ -95,7 +96,12 @@ fn measure(
             black_box(tally.is_ok());
         });
         let choice = median(&problems, |problem| choose(problem, &set, &answers, &mut y));
-        let mut solver = BestHead::new(net, Arc::clone(projector), Arc::clone(&set));
+        let mut solver = BestHead::new(
+            net,
+            Arc::clone(projector),
+            Arc::clone(&set),
+            training.polish,
+        );
         let answer = median(&problems, |problem| solver.answer(problem, &mut y));
         let mut guarded = Guarded::new(Box::new(solver), &set, Arc::clone(projector))?;
         let under_guard = median(&problems, |problem| guarded.answer(problem, &mut y));

@@ -15,6 +15,8 @@ use crate::StudyError;
 const RIDGE: f64 = 0.01;
 /// Standard deviation of the targets of distance problems.
 const TARGET_SPREAD: f64 = 3.0;
+/// More dimensions than any set of the study has: so many fit on the stack, where answers take their memory.
+pub(crate) const MOST: usize = 16;
 
 /// The kind of function that is minimised over the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -84,7 +86,11 @@ pub struct Problem {
 
 impl Problem {
     /// A random problem.
+    ///
+    /// # Panics
+    /// For more than 16 dimensions; no set of the study has so many.
     pub fn draw(objective: Objective, dim: usize, random: &mut ChaCha8Rng) -> Self {
+        assert!(dim <= MOST, "a problem in {dim} dimensions: at most {MOST}");
         let square = match objective {
             Objective::Quadratic => dim * dim,
             _ => 0,
@@ -124,8 +130,9 @@ impl Problem {
     /// ½ yᵀQy + pᵀy with a given Q (row by row, symmetric) and p.
     ///
     /// # Panics
-    /// If Q does not have as many rows and columns as p has entries.
+    /// If Q does not have as many rows and columns as p has entries, or more than 16.
     pub fn quadratic(matrix: Vec<f64>, vector: Vec<f64>) -> Self {
+        assert!(vector.len() <= MOST, "quadratic: more than {MOST} entries");
         assert_eq!(matrix.len(), vector.len() * vector.len(), "quadratic: Q");
         let factor = vec![0.0; matrix.len()];
         Self {
@@ -185,11 +192,23 @@ impl Problem {
                 differences.map(|difference| difference * difference).sum()
             }
             Objective::Quadratic => {
-                let rows = self.matrix.chunks_exact(self.dim().max(1));
-                let terms = rows.zip(y).zip(&self.vector);
-                terms
-                    .map(|((row, y_i), p)| y_i * (0.5 * dot(row, y) + p))
-                    .sum()
+                let mut product = [0.0; MOST];
+                let product = self.times(y, &mut product);
+                let terms = product.iter().zip(y).zip(&self.vector);
+                terms.map(|((qy, y), p)| y * (0.5 * qy + p)).sum()
+            }
+        }
+    }
+
+    /// dᵀ∇²f·d, which is the same everywhere.
+    #[inline]
+    pub fn curvature(&self, direction: &[f64]) -> f64 {
+        match self.objective {
+            Objective::Linear => 0.0,
+            Objective::Distance => 2.0 * dot(direction, direction),
+            Objective::Quadratic => {
+                let mut product = [0.0; MOST];
+                dot(self.times(direction, &mut product), direction)
             }
         }
     }
@@ -205,12 +224,54 @@ impl Problem {
                 }
             }
             Objective::Quadratic => {
-                let rows = self.matrix.chunks_exact(self.dim().max(1));
-                for ((g, row), p) in gradient.iter_mut().zip(rows).zip(&self.vector) {
-                    *g = dot(row, y) + p;
+                let mut product = [0.0; MOST];
+                let product = self.times(y, &mut product);
+                for ((g, qy), p) in gradient.iter_mut().zip(product).zip(&self.vector) {
+                    *g = qy + p;
                 }
             }
         }
+    }
+
+    /// Q·y, at the beginning of `product`.
+    #[inline]
+    fn times<'p>(&self, y: &[f64], product: &'p mut [f64; MOST]) -> &'p [f64] {
+        debug_assert_eq!(y.len(), self.dim());
+        let product = &mut product[..self.dim()];
+        // The sizes of the study's sets, in loops of a known length. The bits are those of the last arm.
+        match self.dim() {
+            2 => times_sized::<2>(&self.matrix, y, product),
+            3 => times_sized::<3>(&self.matrix, y, product),
+            5 => times_sized::<5>(&self.matrix, y, product),
+            10 => times_sized::<10>(&self.matrix, y, product),
+            dim => {
+                for (product, row) in product.iter_mut().zip(self.matrix.chunks_exact(dim.max(1))) {
+                    *product = dot(row, y);
+                }
+            }
+        }
+        product
+    }
+}
+
+/// Q is symmetric, so its rows are its columns: all sums grow side by side, none waits for its last addition.
+#[inline]
+fn times_sized<const N: usize>(matrix: &[f64], y: &[f64], product: &mut [f64]) {
+    let mut sums = [0.0; N];
+    let (columns, _) = matrix.as_chunks::<N>();
+    for (column, y) in columns.iter().zip(y) {
+        for (sum, entry) in sums.iter_mut().zip(column) {
+            *sum += entry * y;
+        }
+    }
+    product.copy_from_slice(&sums);
+}
+
+/// Single precision in double.
+#[inline]
+pub(crate) fn widen(y: &[f32], wide: &mut [f64]) {
+    for (wide, y) in wide.iter_mut().zip(y) {
+        *wide = f64::from(*y);
     }
 }
 
@@ -231,11 +292,11 @@ mod tests {
     fn gradients_agree_with_differences() {
         let mut random = ChaCha8Rng::seed_from_u64(3);
         for objective in Objective::ALL {
-            let problem = Problem::draw(objective, 4, &mut random);
-            let y: Vec<f64> = (0..4).map(|_| random.sample(StandardNormal)).collect();
-            let mut gradient = vec![0.0; 4];
+            let problem = Problem::draw(objective, 5, &mut random);
+            let y: Vec<f64> = (0..5).map(|_| random.sample(StandardNormal)).collect();
+            let mut gradient = vec![0.0; 5];
             problem.gradient(&y, &mut gradient);
-            for j in 0..4 {
+            for j in 0..5 {
                 let step = 1e-5;
                 let shifted = |sign: f64| {
                     let mut y = y.clone();
@@ -245,6 +306,34 @@ mod tests {
                 let difference = (shifted(1.0) - shifted(-1.0)) / (2.0 * step);
                 assert!((gradient[j] - difference).abs() < 1e-6, "{objective} {j}");
             }
+        }
+    }
+
+    #[test]
+    fn curvatures_agree_with_differences() {
+        let mut random = ChaCha8Rng::seed_from_u64(7);
+        for objective in Objective::ALL {
+            let problem = Problem::draw(objective, 4, &mut random);
+            let [y, d]: [Vec<f64>; 2] =
+                [(); 2].map(|()| (0..4).map(|_| random.sample(StandardNormal)).collect());
+            let along = |way: f64| {
+                let point: Vec<f64> = y.iter().zip(&d).map(|(y, d)| y + way * d).collect();
+                problem.value(&point)
+            };
+            let difference = along(1.0) - 2.0 * along(0.0) + along(-1.0);
+            assert!((problem.curvature(&d) - difference).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn products_of_known_sizes_have_the_bits_of_the_others() {
+        let mut random = ChaCha8Rng::seed_from_u64(8);
+        for dim in [1, 2, 3, 4, 5, 10, 16] {
+            let problem = Problem::draw(Objective::Quadratic, dim, &mut random);
+            let y: Vec<f64> = (0..dim).map(|_| random.sample(StandardNormal)).collect();
+            let rows = problem.matrix().chunks_exact(dim);
+            let expected: Vec<f64> = rows.map(|row| dot(row, &y)).collect();
+            assert_eq!(problem.times(&y, &mut [0.0; MOST]), expected);
         }
     }
 

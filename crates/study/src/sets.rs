@@ -7,7 +7,7 @@ use fabproj::set::{ConstraintSet, built_in};
 
 use crate::StudyError;
 use crate::optimum::{Blob, Moons, Optimum, Shell, Star};
-use crate::problem::Problem;
+use crate::problem::{MOST, Problem, widen};
 
 /// The paper's sets, by the names that `fabproj sets` lists.
 pub const SETS: [&str; 7] = [
@@ -71,12 +71,9 @@ impl StudySet {
     /// Whether the exact values of y are in the set.
     #[inline]
     pub fn contains(&self, y: &[f32]) -> bool {
-        // Enough for every set of the study; the test must not allocate.
-        let mut wide = [0.0; 16];
+        let mut wide = [0.0; MOST];
         let wide = &mut wide[..y.len()];
-        for (wide, y) in wide.iter_mut().zip(y) {
-            *wide = f64::from(*y);
-        }
+        widen(y, wide);
         self.set.contains(wide, &[])
     }
 

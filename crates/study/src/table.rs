@@ -15,6 +15,10 @@ pub struct Estimate {
     pub mean: f64,
     /// Half the width of the 95 % interval of the mean, where there are several trainings.
     pub half_width: Option<f64>,
+    /// The smallest value of a training.
+    pub least: f64,
+    /// The largest value of a training.
+    pub most: f64,
 }
 
 /// Student's t for 95 % two-sided, by degrees of freedom from 1.
@@ -37,7 +41,12 @@ impl Estimate {
             let t = STUDENT.get(count - 2).copied().unwrap_or(1.96);
             t * deviation / (count as f64).sqrt()
         });
-        Some(Self { mean, half_width })
+        Some(Self {
+            mean,
+            half_width,
+            least: values.iter().copied().fold(f64::INFINITY, f64::min),
+            most: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        })
     }
 }
 
@@ -198,7 +207,7 @@ mod tests {
         // Mean 3, deviation √2.5, five values: 2.776 · √2.5 / √5.
         let five = Estimate::of([1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert!((five.half_width.unwrap() - 1.963).abs() < 1e-3);
-        assert_eq!(five.mean, 3.0);
+        assert_eq!((five.mean, five.least, five.most), (3.0, 1.0, 5.0));
     }
 
     #[test]

@@ -4,11 +4,13 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use fabproj::train::ShapeConfig;
-use fabproj_study::method::{Guarded, Task, catalogue, find};
+use fabproj_study::method::{Guarded, Method, Ours, Polish, Task, catalogue, find};
 use fabproj_study::plan::{Plan, Selection};
 use fabproj_study::protocol::{Answers, Exam, Protocol};
+use fabproj_study::solver_net::Unsupervised;
 use fabproj_study::store::digest;
 use fabproj_study::{Effort, Objective, StudySet, Workshop};
 
@@ -91,6 +93,40 @@ fn ours_is_near_the_optimum_even_after_a_short_training_and_guarded_always_feasi
 }
 
 #[test]
+fn polished_answers_are_nearer_to_the_optimum() {
+    let (shop, set) = (
+        Workshop::in_memory(tiny()),
+        StudySet::open("star-shaped").unwrap(),
+    );
+    for objective in Objective::ALL {
+        let exam = Exam::prepare(&set, objective, &FEW).unwrap();
+        let gap = |polish: Option<Polish>| {
+            let ours = Ours {
+                projector: shop.effort().projector.clone(),
+                solver: Unsupervised {
+                    steps: 200,
+                    polish,
+                    ..Unsupervised::default()
+                },
+            };
+            let task = Task {
+                set: Arc::clone(&set),
+                objective,
+                seed: 3,
+                shop: &shop,
+            };
+            let mut trained = ours.train(&task).unwrap();
+            exam.examine(&set, trained.solver.as_mut()).true_gap.mean
+        };
+        let (plain, polished) = (gap(None), gap(Some(Polish::default())));
+        assert!(
+            polished < 0.7 * plain,
+            "{objective}: {plain}, then {polished}"
+        );
+    }
+}
+
+#[test]
 fn the_papers_method_runs_from_end_to_end() {
     for method in ["fab", "fab-post-hoc", "fab-2-decoders"] {
         let (raw, guarded) = answers(method, "blob-with-bite", Objective::Linear);
@@ -129,8 +165,10 @@ fn answers_allocate_nothing() {
         "interior-point",
         "penalty-net",
         "fsnet",
+        "penalty-net-fair",
         "fsnet-fair",
         "homeomorphic",
+        "homeomorphic-fair",
     ] {
         let task = Task {
             set: set.clone(),

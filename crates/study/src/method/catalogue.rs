@@ -24,7 +24,7 @@ use crate::{Effort, StudyError};
 pub enum Group {
     /// The paper's main tables, and ours beside them.
     Main,
-    /// Baselines with our training budget, our loss and our guard.
+    /// Baselines with our training budget, our loss, our polish and our guard.
     Fair,
     /// The paper's ablations.
     Ablations,
@@ -361,9 +361,8 @@ fn ours() -> Vec<Entry> {
     let small = |effort: &Effort| Ours {
         projector: effort.small_projector.clone(),
         solver: Unsupervised {
-            hidden: vec![64; 2],
-            heads: 2,
-            ..our_solver(effort)
+            steps: effort.solver_steps,
+            ..Unsupervised::small()
         },
     };
     vec![

@@ -1,7 +1,7 @@
 //! fabproj: our recipe for the projector, and a solver network trained by the objective itself.
 //!
 //! The network proposes several points; all are projected at once, tested, and the best feasible one is
-//! the answer. It is FAB with other losses: encode, clamp, decode, frozen, and trained through.
+//! polished and given. It is FAB with another training: encode, clamp, decode, frozen, and trained through.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use fabproj::core::{Projector, Status, Workspace};
 use fabproj::train::ShapeConfig;
 use serde_json::{Value, json};
 
-use super::{Method, Solver, Task, Trained};
-use crate::problem::Problem;
+use super::{Method, Polish, Solver, Task, Trained};
+use crate::problem::{MOST, Problem, widen};
 use crate::solver_net::{Frozen, SolverNet, SolverWork, Unsupervised};
 use crate::{ProjectorRecipe, StudyError, StudySet};
 
@@ -42,13 +42,18 @@ impl Method for Ours {
         let mut correction = Frozen::new(Arc::clone(&shared.projector));
         let (net, curve) = self.solver.train(task, &mut correction)?;
         Ok(Trained {
-            solver: Box::new(BestHead::new(net, shared.projector, Arc::clone(&task.set))),
+            solver: Box::new(BestHead::new(
+                net,
+                shared.projector,
+                Arc::clone(&task.set),
+                self.solver.polish,
+            )),
             curve,
         })
     }
 }
 
-/// All proposals, projected; the best feasible one is taken.
+/// All proposals, projected; the best feasible one is taken and polished.
 pub struct BestHead {
     net: SolverNet,
     work: SolverWork,
@@ -58,11 +63,17 @@ pub struct BestHead {
     projector: Arc<Projector>,
     workspace: Workspace,
     set: Arc<StudySet>,
+    polish: Option<Polish>,
 }
 
 impl BestHead {
     /// Answers with a network and the projector that it was trained through.
-    pub fn new(net: SolverNet, projector: Arc<Projector>, set: Arc<StudySet>) -> Self {
+    pub fn new(
+        net: SolverNet,
+        projector: Arc<Projector>,
+        set: Arc<StudySet>,
+        polish: Option<Polish>,
+    ) -> Self {
         let length = net.heads() * net.dim();
         Self {
             work: net.work(),
@@ -73,6 +84,7 @@ impl BestHead {
             net,
             projector,
             set,
+            polish,
         }
     }
 }
@@ -87,20 +99,26 @@ impl Solver for BestHead {
             .project_batch(&self.points, &[], answers, statuses, work);
         // Lengths and workspace fit by construction.
         debug_assert!(tally.is_ok());
-        choose(problem, &self.set, &self.answers, y)
+        let feasible = choose(problem, &self.set, &self.answers, y);
+        if let (true, Some(polish)) = (feasible, self.polish) {
+            let image = &mut self.answers[..y.len()];
+            polish.apply(problem, &self.set, y, |point| {
+                let status = self.projector.project(point, &[], image, work);
+                debug_assert!(status.is_ok());
+                point.copy_from_slice(image);
+            });
+        }
+        feasible
     }
 }
 
 /// Writes the best of the feasible rows; if none is feasible, the best of all. Whether it is feasible.
 pub fn choose(problem: &Problem, set: &StudySet, rows: &[f32], y: &mut [f32]) -> bool {
-    // Enough for every set of the study; answers must not allocate.
-    let mut wide = [0.0; 16];
+    let mut wide = [0.0; MOST];
     let wide = &mut wide[..y.len()];
     let mut best = (false, f64::INFINITY);
     for row in rows.chunks_exact(y.len()) {
-        for (wide, row) in wide.iter_mut().zip(row) {
-            *wide = f64::from(*row);
-        }
+        widen(row, wide);
         let value = problem.value(wide);
         let promising = !best.0 || value < best.1;
         if !promising {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::repaired::{NoRepair, RepairedNet};
 use super::{Method, Task, Trained};
+use crate::problem::MOST;
 use crate::solver_net::{Correction, SolverNet, Unsupervised};
 use crate::{StudyError, StudySet};
 
@@ -55,7 +56,7 @@ impl Method for PenaltyNet {
 
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
         let (net, curve) = self.network(task)?;
-        let solver = RepairedNet::new(net, NoRepair, Arc::clone(&task.set));
+        let solver = RepairedNet::new(net, NoRepair, Arc::clone(&task.set), self.training.polish);
         Ok(Trained {
             solver: Box::new(solver),
             curve,
@@ -91,7 +92,7 @@ impl Correction for Penalised {
 
     fn penalise(&mut self, points: &[f32], losses: &mut [f32], gradient: &mut [f32]) {
         let dim = self.set.dim();
-        let (mut y, mut slope) = ([0.0; 16], [0.0; 16]);
+        let (mut y, mut slope) = ([0.0; MOST], [0.0; MOST]);
         let (y, slope) = (&mut y[..dim], &mut slope[..dim]);
         let rows = points.chunks_exact(dim).zip(gradient.chunks_exact_mut(dim));
         for ((point, gradient), loss) in rows.zip(losses) {

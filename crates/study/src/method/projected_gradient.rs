@@ -16,7 +16,7 @@ use rand_distr::StandardNormal;
 use serde_json::{Value, json};
 
 use super::{Method, Solver, Task, Trained};
-use crate::problem::Problem;
+use crate::problem::{MOST, Problem};
 use crate::{StudyError, StudySet};
 
 /// Length of a step, as a factor of the gradient.
@@ -109,7 +109,7 @@ pub fn descend(
     y: &mut [f64],
 ) {
     // Enough for every set of the study; answers must not allocate.
-    let mut gradient = [0.0; 16];
+    let mut gradient = [0.0; MOST];
     let gradient = &mut gradient[..y.len()];
     y.fill_with(|| random.sample(StandardNormal));
     for _ in 0..iterations {

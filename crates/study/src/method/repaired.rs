@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Solver, choose};
+use super::{Polish, Solver, choose};
 use crate::StudySet;
 use crate::problem::Problem;
 use crate::solver_net::{SolverNet, SolverWork};
@@ -20,24 +20,26 @@ impl Repair for NoRepair {
     fn repair(&mut self, _point: &mut [f32]) {}
 }
 
-/// Proposals of a network, each repaired; of several, the best feasible one is the answer.
+/// Proposals of a network, each repaired; of several, the best feasible one is the answer, polished.
 pub struct RepairedNet<R> {
     net: SolverNet,
     work: SolverWork,
     points: Vec<f32>,
     repair: R,
     set: Arc<StudySet>,
+    polish: Option<Polish>,
 }
 
 impl<R: Repair> RepairedNet<R> {
     /// Answers with a network and a repair.
-    pub fn new(net: SolverNet, repair: R, set: Arc<StudySet>) -> Self {
+    pub fn new(net: SolverNet, repair: R, set: Arc<StudySet>, polish: Option<Polish>) -> Self {
         Self {
             work: net.work(),
             points: vec![0.0; net.heads() * net.dim()],
             net,
             repair,
             set,
+            polish,
         }
     }
 }
@@ -52,6 +54,11 @@ impl<R: Repair> Solver for RepairedNet<R> {
             y.copy_from_slice(&self.points);
             return false;
         }
-        choose(problem, &self.set, &self.points, y)
+        let feasible = choose(problem, &self.set, &self.points, y);
+        if let (true, Some(polish)) = (feasible, self.polish) {
+            let repair = |point: &mut [f32]| self.repair.repair(point);
+            polish.apply(problem, &self.set, y, repair);
+        }
+        feasible
     }
 }

@@ -8,12 +8,10 @@ use rand_distr::StandardNormal;
 
 use super::{Solver, Task};
 use crate::StudySet;
-use crate::problem::Problem;
+use crate::problem::{MOST, Problem};
 
 /// Random offsets per estimate.
 const OFFSETS: usize = 32;
-/// Most dimensions of a set of the study.
-const MOST: usize = 16;
 
 /// The share s of 32 normally scattered neighbours that are infeasible, with the gradient estimate
 /// ĝ = mean(bᵢεᵢ)/σ. Nothing is subtracted from bᵢ, as released, so that its variance is large.

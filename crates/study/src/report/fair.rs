@@ -56,10 +56,7 @@ mod tests {
     use crate::table::{Cell, Estimate};
 
     fn row(method: &str, gaps: [f64; 3]) -> Row {
-        let estimate = |mean| Estimate {
-            mean,
-            half_width: None,
-        };
+        let estimate = |mean| Estimate::of([mean]).unwrap();
         Row {
             method: method.to_owned(),
             label: format!("{method}, guarded"),

@@ -169,7 +169,10 @@ impl Part {
         }
         text.push('.');
         if self.seeds().iter().any(|(seeds, _)| seeds.len() > 1) {
-            text.push_str(" ± is the 95 % interval of the mean over trainings.");
+            text.push_str(
+                " ± is the 95 % interval of the mean over trainings, \
+                 [ ] are the least and the most of the trainings.",
+            );
         }
         text
     }
@@ -270,7 +273,8 @@ mod tests {
         let description = results.parts[0].description();
         assert!(
             description.ends_with(
-                "Trainings: seed 1; fabproj with seeds 1,2. ± is the 95 % interval of the mean over trainings."
+                "Trainings: seed 1; fabproj with seeds 1,2. ± is the 95 % interval of the mean over trainings, \
+                 [ ] are the least and the most of the trainings."
             ),
             "{description}"
         );

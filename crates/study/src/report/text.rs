@@ -145,8 +145,8 @@ fn latex_escaped(text: &str) -> String {
 /// CSV: a line for each method, set and objective, all digits kept.
 pub(super) fn csv(tables: &[Table], paper: &PaperTables) -> String {
     let mut text = String::from(
-        "table,set,method,guarded,objective,trainings,feasible,feasible_half_width,true_gap,\
-         true_gap_half_width,paper_gap,paper_gap_of_exact_solver,violation,p50_us,p99_us,\
+        "table,set,method,guarded,objective,trainings,feasible,feasible_least,feasible_most,\
+         true_gap,true_gap_half_width,paper_gap,paper_gap_of_exact_solver,violation,p50_us,p99_us,\
          published_feasible,published_gap,published_ms\n",
     );
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
@@ -167,7 +167,8 @@ pub(super) fn csv(tables: &[Table], paper: &PaperTables) -> String {
                     objective.name().to_owned(),
                     cell.trainings.to_string(),
                     number(Some(cell.feasible.mean)),
-                    number(cell.feasible.half_width),
+                    number(Some(cell.feasible.least)),
+                    number(Some(cell.feasible.most)),
                     mean(&cell.true_gap),
                     number(cell.true_gap.and_then(|gap| gap.half_width)),
                     number(Some(cell.paper_gap.mean)),

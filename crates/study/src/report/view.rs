@@ -96,7 +96,7 @@ pub(super) fn heading(group: Group) -> (&'static str, &'static str) {
         ),
         Group::Fair => (
             "The same budget for all",
-            "The network baselines with our solver network, loss, number of steps, and guard. An infeasible answer \
+            "The network baselines with our solver network, loss, number of steps, polish and guard. An infeasible answer \
              is a miss, not a gap.",
         ),
         Group::Ablations => (
@@ -186,8 +186,8 @@ fn cell_entries(cell: &Cell, published: Option<Published>, floor: Option<f64>) -
         text,
         ..Entry::default()
     };
-    let mut feasible = entry(percent(&cell.feasible));
-    let mut paper_gap = entry(estimate(&cell.paper_gap, 2));
+    let mut feasible = entry(share(&cell.feasible));
+    let mut paper_gap = entry(estimate(&cell.paper_gap));
     let mut time = entry(format!("{:.1}", cell.p50_us));
     if let Some(published) = published {
         feasible.published = format!("{:.1}", published.feasible_percent);
@@ -204,18 +204,13 @@ fn cell_entries(cell: &Cell, published: Option<Published>, floor: Option<f64>) -
             _ => "same",
         };
     }
-    let optional = |value: &Option<Estimate>, digits: usize| {
-        entry(
-            value
-                .as_ref()
-                .map_or_else(|| "–".to_owned(), |value| estimate(value, digits)),
-        )
-    };
+    let optional =
+        |value: &Option<Estimate>| entry(value.as_ref().map_or_else(|| "–".to_owned(), estimate));
     vec![
         feasible,
-        optional(&cell.true_gap, 3),
+        optional(&cell.true_gap),
         paper_gap,
-        optional(&cell.violation, 3),
+        optional(&cell.violation),
         time,
         entry(format!("{:.1}", cell.p99_us)),
     ]
@@ -224,7 +219,10 @@ fn cell_entries(cell: &Cell, published: Option<Published>, floor: Option<f64>) -
 /// The line of a solver that finds every optimum: what the paper's gap says about it.
 fn exact(table: &Table) -> Line {
     let entries = table.floors.iter().flat_map(|floor| {
-        let floor = floor.map_or_else(|| "–".to_owned(), |floor| format!("{floor:.2}"));
+        let floor = floor.map_or_else(
+            || "–".to_owned(),
+            |floor| format!("{floor:.0$}", digits(floor)),
+        );
         [
             "100".to_owned(),
             "0".to_owned(),
@@ -309,24 +307,39 @@ fn gap_verdict(ours: f64, published: f64, floor: f64) -> &'static str {
     }
 }
 
-fn estimate(value: &Estimate, digits: usize) -> String {
+/// A mean with its interval; the smaller it is, the more digits.
+fn estimate(value: &Estimate) -> String {
+    let digits = digits(value.mean);
     match value.half_width {
         Some(half) => format!("{:.digits$} ± {half:.digits$}", value.mean),
         None => format!("{:.digits$}", value.mean),
     }
 }
 
-/// A share in per cent, never rounded up to 100.
-fn percent(share: &Estimate) -> String {
-    let value = 100.0 * share.mean;
-    let text = match value {
+fn digits(value: f64) -> usize {
+    match value.abs() {
+        value if value < 0.01 => 4,
+        value if value < 1.0 => 3,
+        _ => 2,
+    }
+}
+
+/// A share in per cent, with the least and the most of the trainings where they differ by half a point: shares
+/// are often all or nothing, and an interval of their mean would reach beyond both ends.
+fn share(share: &Estimate) -> String {
+    let [mean, least, most] = [share.mean, share.least, share.most].map(percent);
+    match share.most - share.least > 0.005 {
+        true => format!("{mean} [{least}, {most}]"),
+        false => mean,
+    }
+}
+
+/// Never rounded up to 100.
+fn percent(share: f64) -> String {
+    match 100.0 * share {
         value if value >= 100.0 => "100".to_owned(),
         value if value > 99.0 => format!("{:.2}", (100.0 * value).floor() / 100.0),
         value => format!("{value:.1}"),
-    };
-    match share.half_width {
-        Some(half) if half > 0.005 => format!("{text} ± {:.1}", 100.0 * half),
-        _ => text,
     }
 }
 
@@ -347,14 +360,19 @@ mod tests {
 
     #[test]
     fn shares_are_never_rounded_up_to_all() {
-        let share = |mean| {
-            percent(&Estimate {
-                mean,
-                half_width: None,
-            })
-        };
-        assert_eq!(share(1.0), "100");
-        assert_eq!(share(0.99999), "99.99");
-        assert_eq!(share(0.5), "50.0");
+        let share = |values: &[f64]| share(&Estimate::of(values.iter().copied()).unwrap());
+        assert_eq!(share(&[1.0]), "100");
+        assert_eq!(share(&[0.99999]), "99.99");
+        assert_eq!(share(&[0.5]), "50.0");
+        assert_eq!(share(&[1.0, 0.999]), "99.95");
+        assert_eq!(share(&[1.0, 0.02, 0.9999]), "67.3 [2.0, 100]");
+    }
+
+    #[test]
+    fn small_gaps_have_more_digits() {
+        let gap = |values: &[f64]| estimate(&Estimate::of(values.iter().copied()).unwrap());
+        assert_eq!(gap(&[0.000_24]), "0.0002");
+        assert_eq!(gap(&[0.051, 0.053]), "0.052 ± 0.013");
+        assert_eq!(gap(&[3.456]), "3.46");
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::StudySet;
 use crate::method::Repair;
-use crate::problem::{dot, norm};
+use crate::problem::{MOST, dot, norm};
 
 /// Directions that are remembered.
 const MEMORY: usize = 30;
@@ -24,8 +24,6 @@ const FLAT: f64 = 1e-6;
 const TINY: f64 = 1e-10;
 /// Where the violation has no gradient (the middle of a hole), the point is moved by this.
 const JITTER: f64 = 1e-6;
-/// Dimensions that fit on the stack.
-const MOST: usize = 16;
 
 /// How the step is made.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -106,6 +104,11 @@ impl Seeker {
             }
             Style::Tuned { .. } => value == 0.0,
         }
+    }
+
+    /// How the step is made.
+    pub fn style(&self) -> Style {
+        self.style
     }
 
     /// Moves a point toward the set. Gives the first direction's unit normal, if it moved.

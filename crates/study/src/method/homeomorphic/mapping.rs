@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::autoregressive::Autoregressive;
 use super::layer::{ActNorm, Layer, Linear, Pass};
 use crate::method::Task;
-use crate::problem::norm;
+use crate::problem::{MOST, norm};
 use crate::{StudyError, StudySet};
 
 /// Blocks of a norm, a matrix, a norm and an autoregressive layer.
@@ -216,7 +216,7 @@ impl Mapping {
 /// The sum of the rows' violations, with gradients.
 fn violations(set: &StudySet, rows: &[f32], gradient: &mut [f32]) -> f64 {
     let dim = set.dim();
-    let (mut y, mut slope) = ([0.0; 16], [0.0; 16]);
+    let (mut y, mut slope) = ([0.0; MOST], [0.0; MOST]);
     let (y, slope) = (&mut y[..dim], &mut slope[..dim]);
     let mut total = 0.0;
     for (row, gradient) in rows.chunks_exact(dim).zip(gradient.chunks_exact_mut(dim)) {

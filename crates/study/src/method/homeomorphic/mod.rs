@@ -23,6 +23,7 @@ pub use self::mapping::{Mapping, MappingConfig};
 use super::penalty_net::PenaltyNet;
 use super::repaired::{Repair, RepairedNet};
 use super::{Method, Task, Trained};
+use crate::problem::MOST;
 use crate::{StudyError, StudySet};
 
 /// Halvings at most.
@@ -53,7 +54,12 @@ impl Method for Homeomorphic {
         let mapping = task.shop.mapping(&self.mapping, task)?;
         let (net, curve) = self.predictor.network(task)?;
         let bisection = Bisection::new(Mapping::clone(&mapping), Arc::clone(&task.set));
-        let solver = RepairedNet::new(net, bisection, Arc::clone(&task.set));
+        let solver = RepairedNet::new(
+            net,
+            bisection,
+            Arc::clone(&task.set),
+            self.predictor.training.polish,
+        );
         Ok(Trained {
             solver: Box::new(solver),
             curve,
@@ -100,7 +106,7 @@ impl Repair for Bisection {
         }
         self.target.copy_from_slice(point);
         self.mapping.invert(&mut self.target);
-        let mut image = [0.0; 16];
+        let mut image = [0.0; MOST];
         let image = &mut image[..point.len()];
         // Without a feasible point on the way, the answer is Ψ(0).
         self.image(0.0, point);
