@@ -136,6 +136,7 @@ fn latex_escaped(text: &str) -> String {
     text.replace('%', "\\%")
         .replace('&', "\\&")
         .replace('_', "\\_")
+        .replace('<', "$<$")
         .replace('±', "$\\pm$")
         .replace('µ', "$\\mu$")
         .replace('×', "$\\times$")

@@ -310,6 +310,10 @@ fn gap_verdict(ours: f64, published: f64, floor: f64) -> &'static str {
 /// A mean with its interval; the smaller it is, the more digits.
 fn estimate(value: &Estimate) -> String {
     let digits = digits(value.mean);
+    // Violations by rounding alone.
+    if value.mean > 0.0 && value.mean < 5e-5 {
+        return "< 0.0001".to_owned();
+    }
     match value.half_width {
         Some(half) => format!("{:.digits$} ± {half:.digits$}", value.mean),
         None => format!("{:.digits$}", value.mean),
@@ -372,6 +376,8 @@ mod tests {
     fn small_gaps_have_more_digits() {
         let gap = |values: &[f64]| estimate(&Estimate::of(values.iter().copied()).unwrap());
         assert_eq!(gap(&[0.000_24]), "0.0002");
+        assert_eq!(gap(&[0.000_02]), "< 0.0001");
+        assert_eq!(gap(&[0.0]), "0.0000");
         assert_eq!(gap(&[0.051, 0.053]), "0.052 ± 0.013");
         assert_eq!(gap(&[3.456]), "3.46");
     }
