@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::method::{ITERATIONS, Samples, Solver, descend};
-use crate::problem::{Objective, Problem};
+use crate::problem::{Objective, Problem, widen};
 use crate::{StudyError, StudySet};
 
 /// Answers that are given before the clock counts.
@@ -156,9 +156,7 @@ impl Exam {
             let start = Instant::now();
             solver.answer(&asked, &mut y);
             times.push(start.elapsed().as_secs_f64() * 1e6);
-            for (wide, y) in wide.iter_mut().zip(&y) {
-                *wide = f64::from(*y);
-            }
+            widen(&y, &mut wide);
             let value = problem.value(&wide);
             paper_gaps.push((value - reference).abs());
             if set.set().contains(&wide, &[]) {

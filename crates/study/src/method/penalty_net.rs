@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::repaired::{NoRepair, RepairedNet};
 use super::{Method, Task, Trained};
-use crate::problem::MOST;
+use crate::problem::{MOST, widen};
 use crate::solver_net::{Correction, SolverNet, Unsupervised};
 use crate::{StudyError, StudySet};
 
@@ -96,9 +96,7 @@ impl Correction for Penalised {
         let (y, slope) = (&mut y[..dim], &mut slope[..dim]);
         let rows = points.chunks_exact(dim).zip(gradient.chunks_exact_mut(dim));
         for ((point, gradient), loss) in rows.zip(losses) {
-            for (y, value) in y.iter_mut().zip(point) {
-                *y = f64::from(*value);
-            }
+            widen(point, y);
             // Every set of the study knows its violation.
             let violation = self.set.violation(y, &[], slope).unwrap_or(f64::NAN);
             *loss += (self.weight * violation) as f32;

@@ -108,7 +108,6 @@ pub fn descend(
     random: &mut ChaCha8Rng,
     y: &mut [f64],
 ) {
-    // Enough for every set of the study; answers must not allocate.
     let mut gradient = [0.0; MOST];
     let gradient = &mut gradient[..y.len()];
     y.fill_with(|| random.sample(StandardNormal));

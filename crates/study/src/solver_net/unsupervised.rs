@@ -10,7 +10,7 @@ use super::learner::Learner;
 use super::{Correction, Features, SolverNet};
 use crate::StudyError;
 use crate::method::{Polish, Task};
-use crate::problem::{MOST, Objective, Problem, norm};
+use crate::problem::{MOST, Objective, Problem, norm, widen};
 
 /// Share of the loss that every head gets, so that none dies.
 const EVERY_HEAD: f32 = 0.02;
@@ -298,9 +298,7 @@ impl Batch {
             for head in 0..heads {
                 let place = (row * heads + head) * dim;
                 let (point, answer) = (&self.points[place..][..dim], &self.answers[place..][..dim]);
-                for (y, answer) in y.iter_mut().zip(answer) {
-                    *y = f64::from(*answer);
-                }
+                widen(answer, y);
                 problem.gradient(y, gradient);
                 let mut loss = (scale * problem.value(y)) as f32;
                 let cotangent = &mut self.cotangent[place..][..dim];

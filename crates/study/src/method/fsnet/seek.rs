@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::StudySet;
 use crate::method::Repair;
-use crate::problem::{MOST, dot, norm};
+use crate::problem::{MOST, dot, norm, widen};
 
 /// Directions that are remembered.
 const MEMORY: usize = 30;
@@ -167,9 +167,7 @@ impl Repair for Seeker {
     fn repair(&mut self, point: &mut [f32]) {
         let mut y = [0.0; MOST];
         let y = &mut y[..point.len()];
-        for (y, value) in y.iter_mut().zip(&*point) {
-            *y = f64::from(*value);
-        }
+        widen(point, y);
         if self.seek(y).is_some() {
             for (value, y) in point.iter_mut().zip(&*y) {
                 *value = *y as f32;

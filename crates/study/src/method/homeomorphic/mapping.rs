@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::autoregressive::Autoregressive;
 use super::layer::{ActNorm, Layer, Linear, Pass};
 use crate::method::Task;
-use crate::problem::{MOST, norm};
+use crate::problem::{MOST, norm, widen};
 use crate::{StudyError, StudySet};
 
 /// Blocks of a norm, a matrix, a norm and an autoregressive layer.
@@ -220,9 +220,7 @@ fn violations(set: &StudySet, rows: &[f32], gradient: &mut [f32]) -> f64 {
     let (y, slope) = (&mut y[..dim], &mut slope[..dim]);
     let mut total = 0.0;
     for (row, gradient) in rows.chunks_exact(dim).zip(gradient.chunks_exact_mut(dim)) {
-        for (y, value) in y.iter_mut().zip(row) {
-            *y = f64::from(*value);
-        }
+        widen(row, y);
         // Every set of the study knows its violation.
         total += set.set().violation(y, &[], slope).unwrap_or(f64::NAN);
         for (gradient, slope) in gradient.iter_mut().zip(&*slope) {
