@@ -111,7 +111,7 @@ fn executable() -> Result<PathBuf> {
         "build",
         "--release",
         "--package",
-        "fabproj",
+        "fab-study",
         "--bench",
         "worker",
     ];

@@ -18,6 +18,7 @@ pub struct Bar {
 }
 
 impl Bar {
+    /// A bar, hidden if `quiet`.
     pub fn new(quiet: bool) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()

@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::failure::wrong_usage;
 
+/// Options that every sub-command has.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Common options")]
 pub struct Common {

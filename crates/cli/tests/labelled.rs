@@ -130,29 +130,6 @@ fn a_model_is_trained_from_labels_and_guarded_by_what_it_learned() {
 }
 
 #[test]
-fn the_paper_trains_on_the_labels_themselves() {
-    let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "points.csv", &ring_points(1500));
-    let arguments = [
-        "train",
-        "points.csv",
-        "--y",
-        "north,east",
-        "--preset",
-        "paper",
-        "--quick",
-        "--set",
-        "effort=0.002",
-        "--samples",
-        "500",
-        "--json",
-    ];
-    let json = run(folder.path(), &arguments).done().json();
-    assert_eq!(json["training"]["samples"], 1500);
-    assert_eq!(json["statistical"], true);
-}
-
-#[test]
 fn what_is_wrong_with_the_points_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut text = String::from("north,east,constant,label\n");

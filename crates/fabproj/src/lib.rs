@@ -39,20 +39,18 @@
 //! | to | use |
 //! |---|---|
 //! | say what is feasible | [`set`]: [`built_in`](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`ConstraintSet`](set::ConstraintSet) |
-//! | train | [`train::shape`](fn@train::shape) with a [`ShapeConfig`](train::ShapeConfig); the paper's method is [`train::paper`] |
+//! | train | [`train::shape`](fn@train::shape) with a [`ShapeConfig`](train::ShapeConfig) |
 //! | watch, stop and resume a training | [`train::Session`] |
 //! | know how good it is | [`certify`](mod@certify) |
 //! | save and load | [`file`](mod@file) |
 //! | run | [`core`]: alone it is the crate `fabproj-core`, for programs that only run a projector |
 //!
-//! [`data`] is what training sees of a set, [`nn`] the engine under it, [`sample`] draws latent points.
+//! [`data`] is what training sees of a set.
 
 pub mod certify;
 pub mod data;
 pub mod file;
 pub mod near;
-pub mod nn;
-pub mod sample;
 pub mod set;
 pub mod train;
 pub use fabproj_core as core;

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use fabproj::core::{Projector, Status};
-use fabproj::sample;
 use fabproj::set::{ConstraintSet, Interval};
+use fabproj_nn::sample;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

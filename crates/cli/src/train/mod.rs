@@ -1,10 +1,10 @@
 //! `fabproj train`: from a set to a model file.
 
 mod checkpoints;
-pub mod labels;
+pub(crate) mod labels;
 mod log;
+mod preset;
 mod progress;
-mod recipe;
 mod settings;
 mod summary;
 
@@ -15,18 +15,20 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use fabproj::certify::{Plan, certify};
+use fabproj::core::Model;
+use fabproj::data::labelled::LabelledData;
 use fabproj::file::{ModelFile, Record};
 use fabproj::set::{ConstraintSet, Counted, Learned};
 use fabproj::train::Session;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::checkpoints::{Folder, Identity};
 use self::labels::{Labels, Points};
 use self::log::Log;
+pub use self::preset::Preset;
 use self::progress::Progress;
-use self::recipe::{Outcome, Preset, Recipe};
+pub use self::settings::Settings;
 use self::summary::Summary;
-use crate::failure::wrong_usage;
 use crate::interrupt::{STOPPED, stop_on_interrupt};
 use crate::opened::{Opened, find_set};
 use crate::options::Common;
@@ -35,6 +37,7 @@ use crate::{bench, plot};
 /// Single calls that are timed for the summary.
 const TIMED_CALLS: usize = 20_000;
 
+/// What `fabproj train` is asked for.
 #[derive(clap::Args)]
 #[command(
     after_help = "The model is certified before it is saved, and is saved as a whole or not at all. Beside \
@@ -45,6 +48,22 @@ const TIMED_CALLS: usize = 20_000;
                   fabproj train shell-5d --preset small --seed 3 --set phase-two=9000"
 )]
 pub struct Arguments {
+    #[command(flatten)]
+    task: Task,
+
+    /// Where the settings start from
+    #[arg(long, value_enum, default_value_t = Preset::Default)]
+    preset: Preset,
+
+    /// Membership queries that training and certificate may make together, for sets that are costly to
+    /// ask
+    #[arg(long, value_name = "N")]
+    max_queries: Option<u64>,
+}
+
+/// What every training is asked for, whatever its recipe.
+#[derive(clap::Args)]
+pub struct Task {
     /// The set: a built-in name (`fabproj sets` lists them), a set file (.toml), or labelled points
     /// (.csv, .npz, .parquet)
     set: String,
@@ -53,21 +72,9 @@ pub struct Arguments {
     #[arg(short, long, value_name = "MODEL")]
     output: Option<PathBuf>,
 
-    /// Where the settings start from
-    #[arg(long, value_enum, default_value_t = Preset::Default)]
-    preset: Preset,
-
-    /// A usable model in seconds, instead of a good one
-    #[arg(long)]
-    quick: bool,
-
-    /// A TOML file of settings; what it does not name stays as in the preset
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-
-    /// One setting, such as `width=32`; may be given several times
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    assignments: Vec<String>,
+    /// The settings of the training.
+    #[command(flatten)]
+    pub settings: Settings,
 
     /// Go on with the training that was stopped
     #[arg(long)]
@@ -88,32 +95,68 @@ pub struct Arguments {
     /// --max-queries leaves]
     #[arg(long, value_name = "N")]
     samples: Option<usize>,
-
-    /// Membership queries that training and certificate may make together, for sets that are costly to
-    /// ask
-    #[arg(long, value_name = "N")]
-    max_queries: Option<u64>,
 }
 
+/// A way to train, with its settings.
+pub trait Recipe {
+    /// The preset's name, as the model file keeps it.
+    fn name(&self) -> String;
+
+    /// All settings.
+    fn config(&self) -> Result<Value>;
+
+    /// What to try where a model falls short.
+    fn advice(&self) -> &'static str;
+
+    /// Trains for a set. Where labelled points are all that is known, `set` is what was learned from them.
+    fn train(
+        &self,
+        set: &dyn ConstraintSet,
+        labelled: Option<&LabelledData>,
+        seed: u64,
+        session: &Session,
+    ) -> Result<Outcome>;
+}
+
+/// How a training ended.
+pub enum Outcome {
+    /// With a model.
+    Trained {
+        /// The model.
+        model: Box<Model>,
+        /// What is known about the training, for the model file.
+        training: Value,
+    },
+    /// By the stop flag.
+    Stopped,
+}
+
+/// Runs `fabproj train`.
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
+    let queries = arguments
+        .max_queries
+        .map(|queries| ((1.0 - CERTIFICATE_SHARE) * queries as f64) as u64);
+    let recipe = arguments.preset.recipe(&arguments.task.settings, queries)?;
+    train(&arguments.task, common, recipe, arguments.max_queries)
+}
+
+/// Trains by a recipe, certifies and saves.
+pub fn train(
+    arguments: &Task,
+    common: &Common,
+    recipe: Box<dyn Recipe>,
+    max_queries: Option<u64>,
+) -> Result<ExitCode> {
     if let Some(figure) = &arguments.plot {
         plot::check(figure)?;
     }
     let points = arguments.labels.read(&arguments.set)?;
-    let mut assignments = arguments.assignments.clone();
-    assignments.extend(arguments.training_queries()?);
-    let recipe = Recipe::new(
-        arguments.preset,
-        arguments.quick,
-        arguments.config.as_deref(),
-        &assignments,
-    )?;
     let model = model_path(arguments);
     check_place(arguments, &model)?;
     let (set, learned) = match &points {
         None => (find_set(&arguments.set)?, None),
         Some(points) => {
-            let config = arguments.labels.config(arguments.quick)?;
+            let config = arguments.labels.config(arguments.settings.quick)?;
             let set = Arc::new(points.learn(&config, common)?);
             (Arc::clone(&set) as Arc<dyn ConstraintSet>, Some(set))
         }
@@ -125,6 +168,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         points,
         learned,
         recipe,
+        max_queries,
         model,
     };
     training.run()
@@ -139,22 +183,7 @@ const QUERIES_PER_CHART: u64 = 2;
 /// Fewer points say nothing.
 const LEAST_SAMPLES: usize = 100;
 
-impl Arguments {
-    /// The setting that limits the training's queries, if they are limited.
-    fn training_queries(&self) -> Result<Option<String>> {
-        let Some(queries) = self.max_queries else {
-            return Ok(None);
-        };
-        if !matches!(self.preset, Preset::Default | Preset::Small) {
-            return Err(wrong_usage(
-                "--max-queries is for the presets default and small: the paper's asks as often as its \
-                 sampling does",
-            ));
-        }
-        let training = ((1.0 - CERTIFICATE_SHARE) * queries as f64) as u64;
-        Ok(Some(format!("max-queries={training}")))
-    }
-
+impl Training<'_> {
     /// What the certificate draws, after so many queries.
     fn plan(&self, queries: u64, charts: usize, seed: u64) -> Plan {
         let usual = Plan::default().samples;
@@ -164,7 +193,7 @@ impl Arguments {
             (samples as usize).clamp(LEAST_SAMPLES, usual)
         });
         Plan {
-            samples: self.samples.or(left).unwrap_or(usual),
+            samples: self.arguments.samples.or(left).unwrap_or(usual),
             sparing: self.max_queries.is_some(),
             seed,
             ..Plan::default()
@@ -173,7 +202,7 @@ impl Arguments {
 }
 
 /// Where the model goes unless told otherwise.
-fn model_path(arguments: &Arguments) -> PathBuf {
+fn model_path(arguments: &Task) -> PathBuf {
     arguments.output.clone().unwrap_or_else(|| {
         let name = Path::new(&arguments.set).file_name().unwrap_or_default();
         let name = name.to_string_lossy();
@@ -188,7 +217,7 @@ fn model_path(arguments: &Arguments) -> PathBuf {
 }
 
 /// Refuses to overwrite a model or the state of another training.
-fn check_place(arguments: &Arguments, model: &Path) -> Result<()> {
+fn check_place(arguments: &Task, model: &Path) -> Result<()> {
     if model.is_dir() {
         bail!("{} is a folder; name a file with -o MODEL", model.display());
     }
@@ -221,13 +250,14 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// One run of the command.
 struct Training<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a Task,
     common: &'a Common,
     set: Counted<Arc<dyn ConstraintSet>>,
     /// The labelled points and what was learned from them, if they are all that is known.
     points: Option<Points>,
     learned: Option<Arc<Learned>>,
-    recipe: Recipe,
+    recipe: Box<dyn Recipe>,
+    max_queries: Option<u64>,
     model: PathBuf,
 }
 
@@ -301,7 +331,7 @@ impl Training<'_> {
         let projector = file.projector()?;
         let training_queries = self.set.queries();
         let (charts, seed) = (projector.charts(), self.common.seed);
-        let plan = self.arguments.plan(training_queries, charts, seed);
+        let plan = self.plan(training_queries, charts, seed);
         let certificate = certify(&self.set, &projector, &plan)?;
         let queries = (training_queries, self.set.queries() - training_queries);
         file.record.certificate = Some(serde_json::to_value(&certificate)?);
@@ -329,8 +359,7 @@ impl Training<'_> {
             training_seconds,
             seconds: started.elapsed().as_secs_f64(),
             files,
-            preset: self.arguments.preset,
-            quick: self.arguments.quick,
+            advice: self.recipe.advice(),
             queries,
             learned: self.learned.as_ref().map(|set| set.record().clone()),
         })

@@ -1,6 +1,6 @@
 //! Settings of a training: a preset, then a file, then single assignments.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use fabproj::near::near_names;
@@ -10,8 +10,31 @@ use serde_json::{Map, Value};
 
 use crate::failure::wrong_usage;
 
+/// The settings of a training as they are typed.
+#[derive(clap::Args)]
+pub struct Settings {
+    /// A usable model in seconds, instead of a good one
+    #[arg(long)]
+    pub quick: bool,
+
+    /// A TOML file of settings; what it does not name stays as in the preset
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// One setting, such as `width=32`; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    assignments: Vec<String>,
+}
+
+impl Settings {
+    /// A preset's settings with the changes that were asked for.
+    pub fn adjusted<C: Serialize + DeserializeOwned>(&self, base: &C) -> Result<C> {
+        adjusted(base, self.config.as_deref(), &self.assignments)
+    }
+}
+
 /// The configuration `base` with the fields changed that a TOML file and assignments `key=value` name.
-pub fn adjusted<C: Serialize + DeserializeOwned>(
+fn adjusted<C: Serialize + DeserializeOwned>(
     base: &C,
     file: Option<&Path>,
     assignments: &[String],

@@ -8,7 +8,6 @@ use fabproj::set::LearnedRecord;
 use serde_json::{Value, json};
 
 use super::labels;
-use super::recipe::Preset;
 use crate::certify::{self, places};
 use crate::options::Common;
 use crate::show::{self, confidence, count, number, percent, time};
@@ -30,8 +29,8 @@ pub struct Summary {
     /// Certificate and figure included.
     pub seconds: f64,
     pub files: Vec<PathBuf>,
-    pub preset: Preset,
-    pub quick: bool,
+    /// What to try where the model falls short.
+    pub advice: &'static str,
     /// For a set that was learned from labelled points: what is known about it.
     pub learned: Option<LearnedRecord>,
     /// Membership queries of the training, and of the certificate.
@@ -194,25 +193,11 @@ impl Summary {
         if let Some(problem) = &certificate.guard_problem {
             problems.push(format!("no guard is possible: {problem}"));
         }
-        let advice = self.advice();
+        let advice = self.advice;
         let problems = problems
             .into_iter()
             .map(|problem| format!("{problem}; {advice}"));
         let of_points = self.learned.iter().flat_map(labels::warnings);
         problems.chain(of_points).collect()
-    }
-
-    fn advice(&self) -> &'static str {
-        match (self.quick, self.preset) {
-            (true, _) => "train without --quick",
-            (false, Preset::Default) => {
-                "try another --seed, a longer training (--set phase-two=9000) or wider networks \
-                 (--set width=128)"
-            }
-            (false, Preset::Small) => "try the preset default, or another --seed",
-            (false, Preset::Paper | Preset::PaperText) => {
-                "the paper's recipe does this on many sets; try the preset default"
-            }
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! Small models, files and the command itself.
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 
+mod ran;
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
@@ -9,18 +11,13 @@ use fabproj::file::{ModelFile, Record};
 use fabproj::set::built_in;
 use tempfile::TempDir;
 
+pub use ran::Ran;
+
 /// The command, in a folder.
 pub fn fabproj(folder: &Path) -> Command {
     let mut command = Command::cargo_bin("fabproj").expect("the command is built with its tests");
     command.current_dir(folder);
     command
-}
-
-/// What a run printed.
-pub struct Ran {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
 }
 
 /// Runs the command to its end.
@@ -30,46 +27,7 @@ pub fn run(folder: &Path, arguments: &[&str]) -> Ran {
 
 /// Runs the command with standard input.
 pub fn run_with_input(folder: &Path, arguments: &[&str], input: &str) -> Ran {
-    let output = fabproj(folder)
-        .args(arguments)
-        .write_stdin(input)
-        .output()
-        .expect("it runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    Ran {
-        code: output.status.code(),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
-}
-
-impl Ran {
-    /// Fails unless the command did what it should.
-    #[track_caller]
-    pub fn done(self) -> Self {
-        assert_eq!(self.code, Some(0), "{}", self.stderr);
-        self
-    }
-
-    /// Fails unless the command failed with this code and a message with these parts.
-    #[track_caller]
-    pub fn failed(self, code: i32, parts: &[&str]) -> Self {
-        assert_eq!(self.code, Some(code), "{}", self.stderr);
-        assert!(self.stderr.starts_with("error: "), "{}", self.stderr);
-        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
-        for part in parts {
-            assert!(
-                self.stderr.contains(part),
-                "`{part}` is not in: {}",
-                self.stderr
-            );
-        }
-        self
-    }
-
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout).expect("JSON")
-    }
+    Ran::of(fabproj(folder).args(arguments).write_stdin(input))
 }
 
 /// y, whatever x is.

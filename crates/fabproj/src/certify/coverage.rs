@@ -5,8 +5,8 @@ use fabproj_core::Projector;
 use super::decodes::decode;
 use super::draw::{Purpose, ROWS, Region, stream, tasks, widened};
 use super::{CertifyError, CoverageGrid, Plan};
-use crate::sample;
 use crate::set::ConstraintSet;
+use fabproj_nn::sample;
 
 /// Above this a grid is too coarse to mean anything.
 const MAX_DIM: usize = 3;

@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 use super::draw::{Purpose, Region, stream, tasks, widened};
 use super::empty::looks_empty;
 use super::{CertifyError, ChartShares, Plan, Share};
-use crate::sample;
 use crate::set::ConstraintSet;
+use fabproj_nn::sample;
 
 /// Latent points of a chart, drawn and decoded.
 pub struct Decoded {

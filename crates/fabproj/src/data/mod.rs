@@ -5,7 +5,6 @@ mod descent;
 mod draw;
 pub mod labelled;
 pub mod oracle;
-pub mod paper;
 pub mod pieces;
 pub mod pool;
 pub mod restore;

@@ -18,7 +18,7 @@ mod file;
 mod in_set;
 mod label;
 mod learned;
-pub(crate) mod moons;
+mod moons;
 mod problem;
 mod shells;
 mod star;
@@ -36,6 +36,7 @@ pub use self::in_set::InSet;
 pub use self::label::label;
 pub use self::learned::{Calibration, Learned, LearnedError, LearnedRecord};
 pub(crate) use self::learned::{Discriminator, Scorer};
+pub use self::moons::moon_points;
 pub use self::problem::{Excerpt, Problem, SetFileError};
 
 /// A closed interval, one per coordinate of a region of interest.

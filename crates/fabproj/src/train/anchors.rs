@@ -7,7 +7,7 @@ use rand_distr::StandardNormal;
 
 use crate::data::Pool;
 use crate::data::tree::squared_distance;
-use crate::sample;
+use fabproj_nn::sample;
 
 /// Latent points tried per chart.
 const CANDIDATES: usize = 2_000;

@@ -11,7 +11,7 @@ use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::approach;
 use crate::data::tree::{Tree, squared_distance};
 use crate::data::{Pool, Rows};
-use crate::nn::{Mlp, Tape};
+use fabproj_nn::{Mlp, Tape};
 
 /// Visitors that the gate is asked about at once.
 const VISITING: usize = 256;
@@ -186,8 +186,8 @@ mod tests {
     use super::*;
     use crate::data::PoolSizes;
     use crate::data::pieces::Pieces;
-    use crate::nn::MlpSpec;
     use crate::set::FnSet;
+    use fabproj_nn::MlpSpec;
 
     /// Two large cubes, and between them four that are too small to be given charts.
     const CUBES: [([f64; 4], f64); 6] = [

@@ -8,7 +8,7 @@ use super::assignment::Assignment;
 use super::chart::TrainedChart;
 use crate::data::tree::squared_distance;
 use crate::data::{Pool, Units};
-use crate::nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, SpecError, Tape};
+use fabproj_nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, SpecError, Tape};
 
 /// Rows per step of the gate's training.
 const GATE_ROWS: usize = 256;

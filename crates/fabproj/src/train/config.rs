@@ -135,6 +135,14 @@ impl ShapeConfig {
         }
     }
 
+    /// A usable model with small networks, in seconds.
+    pub fn quick_small() -> Self {
+        Self {
+            gate_depth: 1,
+            ..Self::quick()
+        }
+    }
+
     /// Small networks for tight loops: a call takes well under half a microsecond.
     pub fn small() -> Self {
         Self {

@@ -5,7 +5,7 @@ use fabproj_core::ModelError;
 use super::config::ConfigError;
 use crate::data::PoolError;
 use crate::data::labelled::LabelledError;
-use crate::nn::SpecError;
+use fabproj_nn::SpecError;
 
 /// Why a training did not give a model.
 #[derive(Debug, thiserror::Error)]

@@ -10,8 +10,8 @@ use super::atlas::Atlas;
 use crate::data::Pool;
 use crate::data::restore::Restorer;
 use crate::data::tree::squared_distance;
-use crate::nn::Tape;
-use crate::sample;
+use fabproj_nn::Tape;
+use fabproj_nn::sample;
 
 /// Rows evaluated at once.
 const BATCH: usize = 1024;

@@ -9,12 +9,10 @@ mod error;
 pub mod fit;
 pub mod labelled;
 pub mod measure;
-pub mod paper;
 mod penalty;
 pub mod session;
 pub mod shape;
 mod sparing;
-pub mod state;
 
 pub use config::{ConfigError, ShapeConfig};
 pub use error::TrainError;

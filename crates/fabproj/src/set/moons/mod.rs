@@ -1,6 +1,6 @@
 //! The paper's two moons: everything within 0.15 of a noisy reference cloud.
 
-pub(crate) mod cloud;
+mod cloud;
 mod discs;
 mod neighbours;
 
@@ -12,13 +12,19 @@ use super::vector::{PULL, is_finite, positive};
 use super::{ConstraintSet, Description, Interval};
 
 /// How many points the reference cloud has.
-pub(crate) const POINTS: usize = 60_000;
+const POINTS: usize = 60_000;
 
 /// The seed of the reference cloud, and of the training points.
-pub(crate) const SEED: u32 = 42;
+const SEED: u32 = 42;
 
 /// Radius of the disc around each point of the cloud.
-pub(crate) const RADIUS: f64 = 0.15;
+const RADIUS: f64 = 0.15;
+
+/// `count` points around the two arcs, as scikit-learn's `make_moons` draws them with seed 42 and noise 0.05.
+/// The set `two-moons` is everything within 0.15 of `moon_points(60_000)`.
+pub fn moon_points(count: usize) -> Vec<[f64; 2]> {
+    cloud::two_moons(count, SEED)
+}
 
 /// The union of discs of radius 0.15 around the reference cloud. Despite its name the set is one
 /// connected piece with a hole: the noise fills the gaps between the arcs.

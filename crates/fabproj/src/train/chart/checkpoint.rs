@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ChartConfig, ChartTraining};
-use crate::train::state::{RandomState, State};
+use fabproj_nn::state::{RandomState, State};
 
 /// The part of a checkpoint that is not tensors.
 #[derive(Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use rand::RngExt;
 
 use super::{ChartTraining, Scratch};
 use crate::data::{Pool, Rows};
-use crate::sample;
+use fabproj_nn::sample;
 
 /// Share of the feasible rows of a batch that lie on the boundary.
 const EDGE_SHARE: f32 = 0.35;

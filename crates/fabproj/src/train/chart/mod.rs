@@ -15,7 +15,7 @@ use crate::data::boundary::Boundary;
 use crate::data::restore::Restorer;
 use crate::data::tree::squared_distance;
 use crate::data::{Pool, Rows};
-use crate::nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
+use fabproj_nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
 
 use super::fit::{Fit, LatentKind, centre_of_shell};
 use super::penalty::Penalty;

@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use super::LabelledConfig;
 use super::split::Split;
 use crate::data::labelled::LabelledData;
-use crate::nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
 use crate::train::TrainError;
 use crate::train::session::{Event, Session};
+use fabproj_nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
 
 /// Steps between two looks at the held-out error; the hard rows are found anew then.
 const LOOK_EVERY: u64 = 250;

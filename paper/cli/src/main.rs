@@ -1,0 +1,61 @@
+//! The `fab-paper` command: the paper's method and its experiments.
+
+mod study;
+mod train;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use fabproj_cli::failure;
+use fabproj_cli::options::Common;
+
+/// FAB as published: its training and its experiments.
+#[derive(Parser)]
+#[command(
+    name = "fab-paper",
+    version,
+    arg_required_else_help = true,
+    after_help = "Example:\n  fab-paper train two-moons -o moons.safetensors\n  \
+                  fab-paper study run --quick\n  fab-paper study report -o report\n\n\
+                  Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Train a projector by the paper's method
+    Train(train::Arguments),
+    /// Reproduce the paper's optimization study
+    Study(study::Arguments),
+}
+
+fn main() -> ExitCode {
+    let Arguments { command, common } = Arguments::parse();
+    match run(&command, &common) {
+        Ok(code) => code,
+        Err(error) => failure::report(&error),
+    }
+}
+
+fn run(command: &Command, common: &Common) -> anyhow::Result<ExitCode> {
+    common.apply()?;
+    match command {
+        Command::Train(arguments) => train::run(arguments, common),
+        Command::Study(arguments) => study::run(arguments, common),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

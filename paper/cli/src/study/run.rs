@@ -1,0 +1,203 @@
+//! `fab-paper study run`: from a selection of methods and sets to results in a store.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use fab_study::plan::{Outcome, Plan, Selection, execute};
+use fab_study::protocol::Protocol;
+use fab_study::store::{Found, RunRecord, Store};
+use fab_study::table::{Cell, Estimate, Table, tables};
+use fab_study::{Effort, Objective, StudyError, Workshop};
+
+use super::progress::Progress;
+use fabproj_cli::failure::wrong_usage;
+use fabproj_cli::interrupt::{STOPPED, stop_on_interrupt};
+use fabproj_cli::options::Common;
+use fabproj_cli::show;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Results are kept in the store, a folder of small files: after Ctrl-C (exit code 130), a crash or \
+                  a full disk the same command goes on, and several processes may work on one store.\n\n\
+                  Example:\n  fab-paper study run --quick\n  \
+                  fab-paper study run --sets two-moons,star-shaped --methods fab,fabproj --seeds 101,102"
+)]
+pub struct Arguments {
+    /// The folder of results
+    #[arg(long, value_name = "FOLDER", default_value = "study")]
+    store: PathBuf,
+
+    /// A first impression in minutes: fewer epochs of the paper's method, fewer steps of ours
+    #[arg(long)]
+    quick: bool,
+
+    /// Sets; all seven by default
+    #[arg(long, value_name = "SET,…", value_delimiter = ',')]
+    sets: Vec<String>,
+
+    /// Objectives: quadratic, linear, distance; all by default
+    #[arg(long, value_name = "OBJECTIVE,…", value_delimiter = ',')]
+    objectives: Vec<String>,
+
+    /// Tables: main (by default), fair, ablations, weights (the grid search of loss weights)
+    #[arg(long, value_name = "TABLE,…", value_delimiter = ',')]
+    tables: Vec<String>,
+
+    /// Methods by name, instead of tables
+    #[arg(
+        long,
+        value_name = "METHOD,…",
+        value_delimiter = ',',
+        conflicts_with = "tables"
+    )]
+    methods: Vec<String>,
+
+    /// Seeds of independent trainings; --seed alone by default
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    seeds: Vec<u64>,
+
+    /// Draws of problems, which the paper calls seeds
+    #[arg(long, value_name = "N", default_value_t = Protocol::RELEASED.draws)]
+    draws: u64,
+
+    /// Problems of each draw
+    #[arg(long, value_name = "N", default_value_t = Protocol::RELEASED.problems)]
+    problems: usize,
+}
+
+pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
+    if arguments.draws == 0 || arguments.problems == 0 {
+        return Err(wrong_usage("--draws and --problems must be at least 1"));
+    }
+    let plan = Plan::new(&arguments.selection(common), &arguments.effort()).map_err(wrong_usage)?;
+    let store = Store::open(&arguments.store)?;
+    let progress = Progress::new(common.quiet);
+    let shop = Workshop::in_memory(arguments.effort())
+        .with_protocol(arguments.protocol())
+        .with_store(&store)
+        .with_observer(&progress)
+        .with_stop(stop_on_interrupt()?);
+    let threads = rayon::current_num_threads();
+    let outcome = execute(&plan, &shop, &store, threads, &progress);
+    progress.finish();
+    match outcome {
+        Ok(outcome) => report(&plan, &shop, &store, &outcome, common),
+        Err(StudyError::Stopped) => {
+            common.note("stopped; finished runs are kept, the same command goes on");
+            Ok(ExitCode::from(STOPPED))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Arguments {
+    fn selection(&self, common: &Common) -> Selection {
+        Selection {
+            sets: self.sets.clone(),
+            objectives: self.objectives.clone(),
+            tables: self.tables.clone(),
+            methods: self.methods.clone(),
+            seeds: match self.seeds.is_empty() {
+                true => vec![common.seed],
+                false => self.seeds.clone(),
+            },
+        }
+    }
+
+    fn effort(&self) -> Effort {
+        if self.quick {
+            Effort::quick()
+        } else {
+            Effort::full()
+        }
+    }
+
+    fn protocol(&self) -> Protocol {
+        Protocol {
+            draws: self.draws,
+            problems: self.problems,
+        }
+    }
+}
+
+/// Prints the tables of the plan's runs.
+fn report(
+    plan: &Plan,
+    shop: &Workshop<'_>,
+    store: &Store,
+    outcome: &Outcome,
+    common: &Common,
+) -> Result<ExitCode> {
+    let mut records: Vec<RunRecord> = Vec::new();
+    for run in &plan.runs {
+        if let Found::This(record) = store.run(&run.key(shop.effort(), shop.protocol()))? {
+            records.push(record);
+        }
+    }
+    if common.json {
+        show::print_json(&records)?;
+    } else {
+        for table in tables(&records)? {
+            show::print(format!("{} ({})", table.set, table.group.name()))?;
+            show::print(text(&table))?;
+            show::print("")?;
+        }
+    }
+    if !plan.searches.is_empty() {
+        common.note("the weights found: `fab-paper study report` writes tuned_weights.csv");
+    }
+    if !outcome.failed.is_empty() {
+        bail!("{} runs failed; the others are kept", outcome.failed.len());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A table for a terminal.
+fn text(table: &Table) -> String {
+    let mut header = vec!["method".to_owned()];
+    for objective in Objective::ALL {
+        header.extend([
+            format!("{objective}: %"),
+            "gap".to_owned(),
+            "paper".to_owned(),
+            "µs".to_owned(),
+        ]);
+    }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for row in &table.rows {
+        let mut line = vec![row.label.clone()];
+        row.cells
+            .iter()
+            .for_each(|cell| line.extend(entries(cell.as_ref())));
+        rows.push(line);
+    }
+    let mut floor = vec!["exact solver".to_owned()];
+    for value in table.floors {
+        let paper = value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
+        floor.extend(["100".to_owned(), "0".to_owned(), paper, String::new()]);
+    }
+    rows.push(floor);
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    show::table(&header, &rows, true)
+}
+
+fn entries(cell: Option<&Cell>) -> [String; 4] {
+    let Some(cell) = cell else {
+        return ["–", "–", "–", "–"].map(str::to_owned);
+    };
+    let with_interval = |estimate: &Estimate, digits: usize| match estimate.half_width {
+        Some(half) => format!("{:.digits$}±{half:.digits$}", estimate.mean),
+        None => format!("{:.digits$}", estimate.mean),
+    };
+    [
+        show::percent(cell.feasible.mean)
+            .trim_end_matches(" %")
+            .to_owned(),
+        cell.true_gap
+            .as_ref()
+            .map_or_else(|| "–".to_owned(), |gap| with_interval(gap, 4)),
+        with_interval(&cell.paper_gap, 2),
+        format!("{:.1}", cell.p50_us),
+    ]
+}

@@ -1,0 +1,118 @@
+//! What can go wrong in a study.
+
+use std::io;
+use std::path::PathBuf;
+
+use fab_method::data::PaperError;
+use fab_method::{PaperConfigError, PaperTrainError};
+use fabproj::certify::CertifyError;
+use fabproj::core::{CallError, GuardError, ModelError};
+use fabproj::file::FileError;
+use fabproj::set::SetError;
+use fabproj::train::TrainError;
+use fabproj_nn::SpecError;
+
+/// Misuse of the study, or a failure on the way.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StudyError {
+    /// A name that is not known.
+    #[error("there is no {what} `{name}`; near names: {}", near.join(", "))]
+    Unknown {
+        /// What was named: a set, a method, an objective, a table.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Existing names, nearest first.
+        near: Vec<String>,
+    },
+    /// A file of the store that cannot be read or written. What was finished before is kept.
+    #[error("cannot {action} {path}: {source}; finished runs are kept, the same command goes on")]
+    Disk {
+        /// `"read"`, `"write"` or `"set aside"`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A store without a single result to report on.
+    #[error("{path} holds no results of a study; `fabproj study run` makes some")]
+    NoResults {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A file that is not what the bench writes.
+    #[error("{path} holds no figures of `cargo xtask bench --json`: {reason}")]
+    Bench {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A wish to stop was granted; what was finished is in the store.
+    #[error("stopped; finished runs are kept")]
+    Stopped,
+    /// A network's training gave numbers that are none.
+    #[error("the training of {what} diverged at step {step}")]
+    Diverged {
+        /// What was trained.
+        what: String,
+        /// The step, counted from 0.
+        step: u64,
+    },
+    /// The report's template does not fit its contents.
+    #[error("the report cannot be made: {0}")]
+    Template(String),
+    /// A set that the study cannot work with.
+    #[error(transparent)]
+    Set(#[from] SetError),
+    /// A projector's training by the default recipe.
+    #[error(transparent)]
+    Train(TrainError),
+    /// A projector's training by the paper's method.
+    #[error(transparent)]
+    PaperTrain(PaperTrainError),
+    /// Data that cannot be sampled.
+    #[error(transparent)]
+    Data(#[from] PaperError),
+    /// Settings of the paper's method.
+    #[error(transparent)]
+    PaperConfig(#[from] PaperConfigError),
+    /// A network's shape.
+    #[error(transparent)]
+    Network(#[from] SpecError),
+    /// A model that cannot run.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A model's file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A guard without a feasible point.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    /// A certificate that cannot be made.
+    #[error(transparent)]
+    Certify(#[from] CertifyError),
+    /// A call that does not fit a projector.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+impl From<TrainError> for StudyError {
+    fn from(error: TrainError) -> Self {
+        match error {
+            TrainError::Stopped => Self::Stopped,
+            error => Self::Train(error),
+        }
+    }
+}
+
+impl From<PaperTrainError> for StudyError {
+    fn from(error: PaperTrainError) -> Self {
+        match error {
+            PaperTrainError::Stopped { .. } => Self::Stopped,
+            error => Self::PaperTrain(error),
+        }
+    }
+}
