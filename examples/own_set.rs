@@ -9,7 +9,7 @@ use std::error::Error;
 use fabproj::certify::{Plan, certify};
 use fabproj::core::Guard;
 use fabproj::file::{ModelFile, Record};
-use fabproj::set::{ConstraintSet, FnSet};
+use fabproj::set::{FnSet, Set};
 use fabproj::train::{Session, ShapeConfig, shape};
 
 /// A unit square without a disc at one of its corners.

@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 use fabproj::certify::{Plan, certify};
 use fabproj::core::Guard;
-use fabproj::set::{ConstraintSet, FnSet};
+use fabproj::set::{FnSet, Set};
 use fabproj::train::{Session, ShapeConfig, shape};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -113,7 +113,7 @@ impl Inputs {
             parts.map(|(c, s)| (c - s, c + s)).collect()
         };
         let (y, x) = match opened.own_set() {
-            Ok(set) => (set.bounds(), set.parameter_bounds()),
+            Ok(set) => (set.bounds(), set.x_bounds()),
             Err(_) => (around(&model.frame), around(&model.parameter_frame)),
         };
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -129,12 +129,9 @@ impl Inputs {
     }
 
     fn row(&self, index: usize) -> (&[f32], &[f32]) {
-        let (dim, parameter_dim) = (self.y.len() / INPUTS, self.x.len() / INPUTS);
+        let (dim, x_dim) = (self.y.len() / INPUTS, self.x.len() / INPUTS);
         let row = index % INPUTS;
-        (
-            &self.y[row * dim..][..dim],
-            &self.x[row * parameter_dim..][..parameter_dim],
-        )
+        (&self.y[row * dim..][..dim], &self.x[row * x_dim..][..x_dim])
     }
 }
 
@@ -196,14 +193,14 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 /// Points per second in batches of so many rows: the median over runs.
 fn throughput(projector: &Projector, inputs: &Inputs, rows: usize) -> Result<f64> {
-    let (dim, parameter_dim) = (projector.dim(), projector.parameter_dim());
+    let (dim, x_dim) = (projector.dim(), projector.parameter_dim());
     let y: Vec<f32> = inputs.y.iter().copied().cycle().take(rows * dim).collect();
     let x: Vec<f32> = inputs
         .x
         .iter()
         .copied()
         .cycle()
-        .take(rows * parameter_dim)
+        .take(rows * x_dim)
         .collect();
     let mut out = vec![0.0; y.len()];
     let mut statuses = vec![Status::Inside; rows];

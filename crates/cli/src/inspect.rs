@@ -133,7 +133,7 @@ fn text(opened: &Opened, size: u64) -> String {
         row("y", record.names.join(", ")),
     ];
     if model.parameter_dim > 0 {
-        rows.push(row("x", record.parameter_names.join(", ")));
+        rows.push(row("x", record.x_names.join(", ")));
     }
     let constraints = constraints(opened);
     if !constraints.is_empty() {

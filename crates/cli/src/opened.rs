@@ -9,7 +9,7 @@ use fabproj::core::{Lift, Projector};
 use fabproj::data::labelled::is_labelled_file;
 use fabproj::file::ModelFile;
 use fabproj::set::{
-    ConstraintSet, Description, Learned, Reduced, SetError, built_in, from_description, from_file,
+    Description, Learned, Reduced, Set, SetError, built_in, from_description, from_file,
 };
 
 use crate::failure::wrong_usage;
@@ -36,7 +36,7 @@ impl Opened {
     }
 
     /// The set that the model was trained for.
-    pub fn own_set(&self) -> Result<Arc<dyn ConstraintSet>> {
+    pub fn own_set(&self) -> Result<Arc<dyn Set>> {
         if self.is_learned() {
             let set =
                 Learned::of_file(&self.file).with_context(|| self.path.display().to_string())?;
@@ -56,7 +56,7 @@ impl Opened {
     /// The set that was named, or the model's own. Another set than the model's own is an error unless
     /// `allow_other`, since its figures would say nothing about the model; but whoever has learned a set
     /// from labelled points may ask the truth.
-    pub fn set(&self, wanted: Option<&str>, allow_other: bool) -> Result<Arc<dyn ConstraintSet>> {
+    pub fn set(&self, wanted: Option<&str>, allow_other: bool) -> Result<Arc<dyn Set>> {
         let Some(wanted) = wanted else {
             return self.own_set();
         };
@@ -79,7 +79,7 @@ impl Opened {
     }
 
     /// Whether the model was trained for this set.
-    pub fn is_own(&self, set: &dyn ConstraintSet) -> bool {
+    pub fn is_own(&self, set: &dyn Set) -> bool {
         set.description().hash() == self.file.record.set.hash
     }
 
@@ -88,9 +88,9 @@ impl Opened {
         set_name(&self.file.record.set.description)
     }
 
-    fn check_dimensions(&self, set: &dyn ConstraintSet) -> Result<()> {
+    fn check_dimensions(&self, set: &dyn Set) -> Result<()> {
         let model = (self.projector.dim(), self.projector.parameter_dim());
-        let found = (set.dim(), set.parameter_dim());
+        let found = (set.dim(), set.x_dim());
         if model == found {
             return self.check_equations(set);
         }
@@ -108,7 +108,7 @@ impl Opened {
     }
 
     /// Coordinates that equations leave mean something with these equations only.
-    fn check_equations(&self, set: &dyn ConstraintSet) -> Result<()> {
+    fn check_equations(&self, set: &dyn Set) -> Result<()> {
         let numbers = |lift: Option<&Lift>| -> Vec<f64> {
             let parts = lift.map(|lift| [&lift.origin, &lift.basis, &lift.by_parameter]);
             parts.into_iter().flatten().flatten().copied().collect()
@@ -131,7 +131,7 @@ impl Opened {
 const SAME_EQUATIONS: f64 = 1e-9;
 
 /// A set by what was typed: a built-in name, or a file that describes one.
-pub fn find_set(wanted: &str) -> Result<Arc<dyn ConstraintSet>> {
+pub fn find_set(wanted: &str) -> Result<Arc<dyn Set>> {
     let path = Path::new(wanted);
     if wanted.ends_with(".toml") {
         if !path.exists() {

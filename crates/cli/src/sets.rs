@@ -22,7 +22,7 @@ pub fn run(_arguments: &Arguments, common: &Common) -> Result<()> {
             json!({
                 "name": entry.name,
                 "dimension": { "least": least, "most": most },
-                "parameters": entry.parameter_dim,
+                "parameters": entry.x_dim,
                 "summary": entry.summary,
             })
         });
@@ -31,7 +31,7 @@ pub fn run(_arguments: &Arguments, common: &Common) -> Result<()> {
     let rows: Vec<_> = catalogue()
         .iter()
         .map(|entry| {
-            let parameters = match entry.parameter_dim {
+            let parameters = match entry.x_dim {
                 0 => "-".to_owned(),
                 dim => dim.to_string(),
             };

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use exmex::Express;
-use fabproj::set::{self, ConstraintSet, FileSet};
+use fabproj::set::{self, FileSet, Set};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -101,14 +101,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for named in built_in.chain(files) {
         let (name, set) = named.map_err(|error: set::SetError| error)?;
         let mut random = ChaCha8Rng::seed_from_u64(0);
-        let (bounds, parameter_bounds) = (set.bounds(), set.parameter_bounds());
+        let (bounds, x_bounds) = (set.bounds(), set.x_bounds());
         let rows: Vec<_> = (0..POINTS)
-            .map(|_| {
-                (
-                    draw(&bounds, &mut random),
-                    draw(&parameter_bounds, &mut random),
-                )
-            })
+            .map(|_| (draw(&bounds, &mut random), draw(&x_bounds, &mut random)))
             .collect();
         let mut out = vec![0.0; set.dim()];
         let contains = nanoseconds(|i| {

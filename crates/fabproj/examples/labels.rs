@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use fabproj::data::labelled::LabelledData;
 use fabproj::data::tree::Tree;
-use fabproj::set::{ConstraintSet, built_in};
+use fabproj::set::{Set, built_in};
 use fabproj::train::labelled::{Held, Split, choose_threshold};
 use fabproj::train::{LabelledConfig, Session, learn_set};
 use rand::{RngExt, SeedableRng};
@@ -110,7 +110,7 @@ impl Scored {
     }
 }
 
-fn draw(set: &dyn ConstraintSet, rows: usize, rare: bool, seed: u64) -> Outcome<LabelledData> {
+fn draw(set: &dyn Set, rows: usize, rare: bool, seed: u64) -> Outcome<LabelledData> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (mut points, mut parameters, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     let mut left = [rows - rows / 100, rows / 100];
@@ -121,7 +121,7 @@ fn draw(set: &dyn ConstraintSet, rows: usize, rare: bool, seed: u64) -> Outcome<
                 .map(|(low, high)| low + (high - low) * rng.random::<f64>());
             values.collect()
         };
-        let (y, x) = (uniform(set.bounds()), uniform(set.parameter_bounds()));
+        let (y, x) = (uniform(set.bounds()), uniform(set.x_bounds()));
         let label = set.contains(&y, &x);
         let left = &mut left[usize::from(label)];
         if rare && *left == 0 {
@@ -135,7 +135,7 @@ fn draw(set: &dyn ConstraintSet, rows: usize, rare: bool, seed: u64) -> Outcome<
     Ok(LabelledData::new(
         set.names(),
         points,
-        set.parameter_names(),
+        set.x_names(),
         parameters,
         labels,
     )?)
@@ -176,7 +176,7 @@ fn trees(data: &LabelledData, split: &Split) -> [Tree; 2] {
             .iter()
             .filter(|row| data.labels()[**row] == label);
         let points: Vec<f32> = rows.flat_map(|row| joined(data, *row)).collect();
-        Tree::new(&points, data.dim() + data.parameter_dim())
+        Tree::new(&points, data.dim() + data.x_dim())
     })
 }
 
@@ -201,7 +201,7 @@ fn votes(data: &LabelledData, fresh: &LabelledData, seed: u64) -> Outcome<Scored
         .iter()
         .flat_map(|row| joined(data, *row))
         .collect();
-    let tree = Tree::new(&points, data.dim() + data.parameter_dim());
+    let tree = Tree::new(&points, data.dim() + data.x_dim());
     Ok(thresholded(data, fresh, &split, |point| {
         let mut found = [(0.0, 0); NEIGHBOURS];
         tree.nearest_several(point, &mut found);

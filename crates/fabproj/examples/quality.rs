@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex};
 
 use fabproj::certify::{Certificate, ChartShares, Plan, Share, certify};
 use fabproj::core::Projector;
-use fabproj::set::{ConstraintSet, built_in, from_file};
+use fabproj::set::{Set, built_in, from_file};
 use fabproj::train::{Event, Observer, Session, ShapeConfig, shape};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -72,7 +72,7 @@ const FILES: [(&str, [f64; 4]); 7] = [
     ),
 ];
 
-fn find(name: &str) -> Outcome<Arc<dyn ConstraintSet>> {
+fn find(name: &str) -> Outcome<Arc<dyn Set>> {
     if name.ends_with(".toml") {
         return Ok(from_file(name)?);
     }

@@ -11,7 +11,7 @@ use fabproj_core::format::{self, FormatError, MAX_BYTES, WriteError};
 use fabproj_core::{Model, ModelError, Projector};
 use serde::{Deserialize, Serialize};
 
-use crate::set::{ConstraintSet, Description, LearnedRecord};
+use crate::set::{Description, LearnedRecord, Set};
 
 /// A model and how it was made.
 ///
@@ -20,7 +20,7 @@ use crate::set::{ConstraintSet, Description, LearnedRecord};
 /// # use fabproj::core::{Blend, Chart, Frame, LatentSet, Model, Network};
 /// # let model = Model {
 /// #     dim: 2,
-/// #     parameter_dim: 0,
+/// #     x_dim: 0,
 /// #     frame: Frame::unit(2),
 /// #     parameter_frame: Frame::unit(0),
 /// #     gate: None,
@@ -63,8 +63,8 @@ pub struct Record {
     /// Names of the coordinates of y; with a lift, of those that obey its equations.
     pub names: Vec<String>,
     /// Names of the coordinates of x.
-    #[serde(default)]
-    pub parameter_names: Vec<String>,
+    #[serde(default, alias = "parameter_names")]
+    pub x_names: Vec<String>,
     /// The preset that the training started from.
     pub preset: String,
     /// The seed of the training.
@@ -102,7 +102,7 @@ impl SetRecord {
 impl Record {
     /// The record of a set before anything else is known: this version of fabproj, no configuration,
     /// no certificate.
-    pub fn of(set: &dyn ConstraintSet) -> Self {
+    pub fn of(set: &dyn Set) -> Self {
         Self {
             fabproj: env!("CARGO_PKG_VERSION").to_owned(),
             set: SetRecord::new(set.description()),
@@ -110,7 +110,7 @@ impl Record {
                 Some(reduced) => reduced.full().names(),
                 None => set.names(),
             },
-            parameter_names: set.parameter_names(),
+            x_names: set.x_names(),
             preset: String::new(),
             seed: 0,
             config: serde_json::Value::Null,

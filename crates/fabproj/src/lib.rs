@@ -8,7 +8,7 @@
 //! use fabproj::certify::{Plan, certify};
 //! use fabproj::core::Guard;
 //! use fabproj::file::{ModelFile, Record};
-//! use fabproj::set::{ConstraintSet, built_in};
+//! use fabproj::set::{Set, built_in};
 //! use fabproj::train::{Session, ShapeConfig, shape};
 //!
 //! let ring = built_in("concentric-circles")?;
@@ -38,7 +38,7 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | say what is feasible | [`set`]: [`built_in`](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`ConstraintSet`](set::ConstraintSet) |
+//! | say what is feasible | [`set`]: [`built_in`](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`Set`](set::Set) |
 //! | train | [`train::shape`](fn@train::shape) with a [`ShapeConfig`](train::ShapeConfig) |
 //! | watch, stop and resume a training | [`train::Session`] |
 //! | know how good it is | [`certify`](mod@certify) |

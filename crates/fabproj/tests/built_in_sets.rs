@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fabproj::set::{self, ConstraintSet, Description, Dimension, SetError};
+use fabproj::set::{self, Description, Dimension, Set, SetError};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -26,7 +26,7 @@ const NAMES: [&str; 15] = [
     "moving-obstacle",
 ];
 
-fn all() -> Vec<(&'static str, Arc<dyn ConstraintSet>)> {
+fn all() -> Vec<(&'static str, Arc<dyn Set>)> {
     NAMES
         .map(|name| (name, set::built_in(name).expect("in the catalogue")))
         .into()
@@ -49,12 +49,12 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Random (set, y, x), with y from a box somewhat larger than the region of interest.
-fn check(points: usize, mut property: impl FnMut(&str, &dyn ConstraintSet, &[f64], &[f64])) {
+fn check(points: usize, mut property: impl FnMut(&str, &dyn Set, &[f64], &[f64])) {
     for (name, set) in all() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         for _ in 0..points {
             let y = uniform(&set.bounds(), 1.2, &mut random);
-            let x = uniform(&set.parameter_bounds(), 1.0, &mut random);
+            let x = uniform(&set.x_bounds(), 1.0, &mut random);
             property(name, set.as_ref(), &y, &x);
         }
     }
@@ -241,7 +241,7 @@ fn special_points_have_a_nearest_point() {
         ];
         for y in specials {
             for x in parameters {
-                let x = &x[..set.parameter_dim()];
+                let x = &x[..set.x_dim()];
                 let mut nearest = vec![f64::NAN; dim];
                 assert!(set.nearest(&y, x, &mut nearest), "{name} {y:?} {x:?}");
                 assert!(set.contains(&nearest, x), "{name} {y:?} {x:?} {nearest:?}");
@@ -286,7 +286,7 @@ fn points_almost_on_the_axis_find_the_corner_of_the_bite() {
 #[test]
 fn what_is_not_a_number_is_outside() {
     for (name, set) in all() {
-        let x = vec![0.5; set.parameter_dim()];
+        let x = vec![0.5; set.x_dim()];
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             for i in 0..set.dim() {
                 let mut y = vec![0.5; set.dim()];
@@ -315,7 +315,7 @@ fn bounds_hold_the_set_and_some_exterior() {
         let mut outside = 0;
         for _ in 0..20_000 {
             let y = uniform(&bounds, 1.5, &mut random);
-            let x = uniform(&set.parameter_bounds(), 1.0, &mut random);
+            let x = uniform(&set.x_bounds(), 1.0, &mut random);
             let in_bounds = y
                 .iter()
                 .zip(&bounds)
@@ -390,7 +390,7 @@ fn every_name_of_the_catalogue_builds_what_it_says() {
             Dimension::Exactly(dim) => assert_eq!(set.dim(), dim),
             _ => assert_eq!(set.dim(), 7),
         }
-        assert_eq!(set.parameter_dim(), entry.parameter_dim);
+        assert_eq!(set.x_dim(), entry.x_dim);
         assert_eq!(set.description(), Description::built_in(&name));
         let again = set::from_description(&set.description()).unwrap();
         assert_eq!(again.description().hash(), set.description().hash());

@@ -3,13 +3,13 @@
 use fabproj::core::Guard;
 use fabproj::data::labelled::LabelledData;
 use fabproj::file::{ModelFile, Record};
-use fabproj::set::{ConstraintSet, Learned, built_in};
+use fabproj::set::{Learned, Set, built_in};
 use fabproj::train::{LabelledConfig, Session, ShapeConfig, learn_set, shape};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// Uniform points of a set's bounds with their labels; of the feasible ones a share is kept.
-fn points(set: &dyn ConstraintSet, rows: usize, keep: f64) -> LabelledData {
+fn points(set: &dyn Set, rows: usize, keep: f64) -> LabelledData {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let (mut points, mut parameters, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     while labels.len() < rows {
@@ -19,7 +19,7 @@ fn points(set: &dyn ConstraintSet, rows: usize, keep: f64) -> LabelledData {
                 .map(|(low, high)| rng.random_range(*low..*high))
                 .collect()
         };
-        let (y, x) = (uniform(set.bounds()), uniform(set.parameter_bounds()));
+        let (y, x) = (uniform(set.bounds()), uniform(set.x_bounds()));
         let label = set.contains(&y, &x);
         if label && rng.random::<f64>() > keep {
             continue;
@@ -28,14 +28,8 @@ fn points(set: &dyn ConstraintSet, rows: usize, keep: f64) -> LabelledData {
         parameters.extend(x);
         labels.push(label);
     }
-    LabelledData::new(
-        set.names(),
-        points,
-        set.parameter_names(),
-        parameters,
-        labels,
-    )
-    .expect("fits together")
+    LabelledData::new(set.names(), points, set.x_names(), parameters, labels)
+        .expect("fits together")
 }
 
 fn quick() -> LabelledConfig {
@@ -47,7 +41,7 @@ fn quick() -> LabelledConfig {
 }
 
 /// Share of accepted ones of fresh points that are feasible, and of feasible ones that are accepted.
-fn precision_and_recall(truth: &dyn ConstraintSet, learned: &Learned) -> (f64, f64) {
+fn precision_and_recall(truth: &dyn Set, learned: &Learned) -> (f64, f64) {
     let fresh = points(truth, 8000, 1.0);
     let (mut both, mut accepted) = (0.0, 0.0);
     for row in 0..fresh.rows() {
@@ -77,7 +71,7 @@ fn what_is_accepted_is_nearly_always_feasible() {
             "{calibration:?}"
         );
         assert_eq!(learned.calibration(), Some(calibration));
-        assert!(!learned.contains(&[f64::NAN, 1.0], &vec![0.0; truth.parameter_dim()]));
+        assert!(!learned.contains(&[f64::NAN, 1.0], &vec![0.0; truth.x_dim()]));
     }
 }
 

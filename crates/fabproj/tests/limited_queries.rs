@@ -2,7 +2,7 @@
 
 use fabproj::certify::{Plan, certify};
 use fabproj::core::Projector;
-use fabproj::set::{ConstraintSet, Counted, built_in};
+use fabproj::set::{Counted, Set, built_in};
 use fabproj::train::{Session, ShapeConfig, TrainError, shape};
 
 fn limited(queries: u64) -> ShapeConfig {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fabproj::core::Guard;
 use fabproj::data::labelled::LabelledData;
-use fabproj::set::{ConstraintSet, FnSet};
+use fabproj::set::{FnSet, Set};
 use fabproj::train::{LabelledConfig, Session, ShapeConfig, learn_set, shape};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

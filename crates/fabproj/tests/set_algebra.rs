@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use fabproj::set::{
-    Affine, And, ConstraintSet, Counted, Description, FnSet, Not, Or, SetError, Shrink, built_in,
+    Affine, And, Counted, Description, FnSet, Not, Or, Set, SetError, Shrink, built_in,
     from_description, label,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-type Shared = Arc<dyn ConstraintSet>;
+type Shared = Arc<dyn Set>;
 
 fn named(name: &str) -> Shared {
     built_in(name).expect("in the catalogue")
 }
 
 /// Uniform points of the region of interest, widened, with parameters.
-fn sample(set: &dyn ConstraintSet, count: usize) -> Vec<(Vec<f64>, Vec<f64>)> {
+fn sample(set: &dyn Set, count: usize) -> Vec<(Vec<f64>, Vec<f64>)> {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut draw = |bounds: &[(f64, f64)], widen: f64| -> Vec<f64> {
         bounds
@@ -25,9 +25,9 @@ fn sample(set: &dyn ConstraintSet, count: usize) -> Vec<(Vec<f64>, Vec<f64>)> {
             .map(|(low, high)| random.random_range(low - widen..=high + widen))
             .collect()
     };
-    let (bounds, parameter_bounds) = (set.bounds(), set.parameter_bounds());
+    let (bounds, x_bounds) = (set.bounds(), set.x_bounds());
     (0..count)
-        .map(|_| (draw(&bounds, 0.3), draw(&parameter_bounds, 0.0)))
+        .map(|_| (draw(&bounds, 0.3), draw(&x_bounds, 0.0)))
         .collect()
 }
 
@@ -113,8 +113,8 @@ fn membership_follows_the_logic() {
 #[test]
 fn fixed_sets_stand_beside_sets_with_parameters() {
     let set = And::new(vec![named("star-shaped"), named("moving-obstacle")]).unwrap();
-    assert_eq!((set.dim(), set.parameter_dim()), (2, 2));
-    assert_eq!(set.parameter_bounds(), [(-1.0, 1.0), (-1.0, 1.0)]);
+    assert_eq!((set.dim(), set.x_dim()), (2, 2));
+    assert_eq!(set.x_bounds(), [(-1.0, 1.0), (-1.0, 1.0)]);
     assert!(set.contains(&[0.0, 0.0], &[1.0, 1.0]));
     assert!(!set.contains(&[0.0, 0.0], &[0.1, 0.0]));
     let complement = Not::new(named("moving-obstacle"));
@@ -277,12 +277,7 @@ fn closures_are_checked_and_shielded_from_what_is_not_a_number() {
             .build()
             .is_err()
     );
-    assert!(
-        everywhere(vec![(0.0, 1.0)])
-            .parameter_names(["a"])
-            .build()
-            .is_err()
-    );
+    assert!(everywhere(vec![(0.0, 1.0)]).x_names(["a"]).build().is_err());
     assert!(
         everywhere(vec![(0.0, 1.0)])
             .parameters(vec![(f64::NAN, 1.0)])

@@ -1,7 +1,7 @@
 //! Equalities of set files: what is eliminated, and what is refused.
 
 use fabproj::core::Lift;
-use fabproj::set::{ConstraintSet, FileSet, from_description, from_toml};
+use fabproj::set::{FileSet, Set, from_description, from_toml};
 use proptest::prelude::*;
 
 /// A set of `a`, `b`, `c` and `d` in [-scale, scale] with the parameters s and t in [0, 1].
@@ -26,7 +26,7 @@ fn message(text: &str) -> String {
         .to_string()
 }
 
-fn lift_of(set: &dyn ConstraintSet) -> &Lift {
+fn lift_of(set: &dyn Set) -> &Lift {
     set.reduced().expect("equalities").lift()
 }
 
@@ -39,7 +39,7 @@ fn equations_hold_in_every_raised_point() {
              [[constraint]]\nexpr = \"-d == a - pi*s\"\n",
         );
         let set = from_toml(&text).unwrap();
-        assert_eq!((set.dim(), set.parameter_dim()), (2, 2));
+        assert_eq!((set.dim(), set.x_dim()), (2, 2));
         let lift = lift_of(set.as_ref());
         let full = FileSet::parse(&text).unwrap();
         for step in 0..200 {

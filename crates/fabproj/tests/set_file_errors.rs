@@ -2,7 +2,7 @@
 
 mod set_texts;
 
-use fabproj::set::{ConstraintSet, FileSet, SetError, from_file};
+use fabproj::set::{FileSet, Set, SetError, from_file};
 use proptest::prelude::*;
 use set_texts::{EXAMPLES, plane};
 
@@ -374,7 +374,7 @@ proptest! {
         }
         let text: String = text.into_iter().collect();
         if let Ok(set) = FileSet::parse(&text) {
-            let (y, x) = (vec![0.5; set.dim()], vec![0.5; set.parameter_dim()]);
+            let (y, x) = (vec![0.5; set.dim()], vec![0.5; set.x_dim()]);
             let mut gradient = vec![0.0; set.dim()];
             let violation = set.violation(&y, &x, &mut gradient);
             prop_assert_eq!(violation == Some(0.0), set.contains(&y, &x));

@@ -2,7 +2,7 @@
 
 mod set_texts;
 
-use fabproj::set::{ConstraintSet, FileSet, from_description, from_toml};
+use fabproj::set::{FileSet, Set, from_description, from_toml};
 use set_texts::{EXAMPLES, plane};
 
 /// One constraint on `a` and `b`.
@@ -31,8 +31,8 @@ fn the_examples_decide_as_they_are_written() {
 
     assert!(slit.contains(&[0.0, 1.0], &[0.0]));
     assert!(!slit.contains(&[0.0, 1.0], &[std::f64::consts::FRAC_PI_2]));
-    assert_eq!((slit.dim(), slit.parameter_dim()), (2, 1));
-    assert_eq!(slit.parameter_names(), ["t"]);
+    assert_eq!((slit.dim(), slit.x_dim()), (2, 1));
+    assert_eq!(slit.x_names(), ["t"]);
 
     let inside = |m: f64, n: f64| {
         let radius = (m * m + n * n).sqrt();
@@ -61,7 +61,7 @@ fn the_examples_decide_as_they_are_written() {
 fn violations_are_zero_exactly_inside_and_have_the_right_gradients() {
     for text in EXAMPLES {
         let set = FileSet::parse(text).unwrap();
-        let (dim, x) = (set.dim(), vec![0.4; set.parameter_dim()]);
+        let (dim, x) = (set.dim(), vec![0.4; set.x_dim()]);
         let mut gradient = vec![0.0; dim];
         let mut unused = vec![0.0; dim];
         let mut checked = 0;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fabproj::core::{Guard, Projector};
-use fabproj::set::{ConstraintSet, FnSet, built_in};
+use fabproj::set::{FnSet, Set, built_in};
 use fabproj::train::{
     Event, LatentKind, MemoryStore, Observer, Session, ShapeConfig, TrainError, shape,
 };
@@ -210,7 +210,7 @@ fn input_dependent_sets_and_higher_dimensions_train() {
             "{name}: {:?}",
             summary.candidates
         );
-        assert_eq!(model.parameter_dim, set.parameter_dim());
+        assert_eq!(model.parameter_dim, set.x_dim());
         assert!(!model.anchors.is_empty());
     }
 }

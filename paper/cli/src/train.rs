@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use fab_method::{CheckedPaperConfig, LabelledPoints, PaperConfig, PaperTrainError, PaperTrained};
 use fabproj::data::labelled::LabelledData;
-use fabproj::set::ConstraintSet;
+use fabproj::set::Set;
 use fabproj::train::Session;
 use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::options::Common;
@@ -87,7 +87,7 @@ impl Recipe for Paper {
     /// Where labelled points are all that is known, the method sees nothing else.
     fn train(
         &self,
-        set: &dyn ConstraintSet,
+        set: &dyn Set,
         labelled: Option<&LabelledData>,
         seed: u64,
         session: &Session,
@@ -117,7 +117,7 @@ fn train_labelled(
     let (points, parameters) = (narrow(labelled.points()), narrow(labelled.parameters()));
     let points = LabelledPoints {
         dim: labelled.dim(),
-        parameter_dim: labelled.parameter_dim(),
+        x_dim: labelled.x_dim(),
         points: &points,
         parameters: &parameters,
         labels: labelled.labels(),

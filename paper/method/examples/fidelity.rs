@@ -14,7 +14,7 @@ use std::error::Error;
 use fab_method::{PaperConfig, PaperTraining, PhaseOne};
 use fabproj::certify::{Certificate, Plan, certify};
 use fabproj::core::Projector;
-use fabproj::set::{ConstraintSet, built_in};
+use fabproj::set::{Set, built_in};
 use fabproj::train::Session;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -145,7 +145,7 @@ struct Reached {
 type PhaseOnes = HashMap<&'static str, PhaseOne>;
 
 fn train(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     variant: &Variant,
     base: &PaperConfig,
     seed: u64,

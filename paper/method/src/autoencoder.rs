@@ -20,17 +20,17 @@ pub(super) struct Autoencoder {
 impl Autoencoder {
     pub(super) fn new(
         config: &PaperConfig,
-        (dim, parameter_dim): (usize, usize),
+        (dim, x_dim): (usize, usize),
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, SpecError> {
         let shape = DecoderShape {
             dim,
             latent_dim: config.latent_dim.unwrap_or(dim),
-            parameter_dim,
+            x_dim,
         };
         let hidden = vec![config.encoder_width; config.encoder_depth];
-        let spec = MlpSpec::new(dim + parameter_dim, &hidden, shape.latent_dim)
-            .with_output(Activation::Tanh);
+        let spec =
+            MlpSpec::new(dim + x_dim, &hidden, shape.latent_dim).with_output(Activation::Tanh);
         let encoder = Learner::new(spec, rng)?;
         let hidden = vec![config.decoder_width; config.decoder_depth];
         let decoders = Decoders::new(shape, config.decoders, &hidden, &config.gate, rng)?;
@@ -52,7 +52,7 @@ impl Autoencoder {
 
     /// Floats of one row `[y, x]`.
     pub(super) fn inputs(&self) -> usize {
-        self.shape.dim + self.shape.parameter_dim
+        self.shape.dim + self.shape.x_dim
     }
 
     pub(super) fn update(&mut self, rate: f32) {
@@ -76,13 +76,13 @@ pub(super) fn join(shape: DecoderShape, latents: &[f32], rows: &[f32], joined: &
     let DecoderShape {
         dim,
         latent_dim,
-        parameter_dim,
+        x_dim,
     } = shape;
-    if parameter_dim == 0 {
+    if x_dim == 0 {
         joined.copy_from_slice(latents);
         return;
     }
-    let rows = rows.chunks_exact(dim + parameter_dim);
+    let rows = rows.chunks_exact(dim + x_dim);
     let latents = latents.chunks_exact(latent_dim).zip(rows);
     for (joined, (latent, row)) in joined.chunks_exact_mut(shape.inputs()).zip(latents) {
         joined[..latent_dim].copy_from_slice(latent);
@@ -169,7 +169,7 @@ impl Reconstructing {
             encoder, decoders, ..
         } = &mut self.autoencoder;
         decoders.backward(&self.d_output, None, &mut self.d_joined);
-        let d_latent = if shape.parameter_dim == 0 {
+        let d_latent = if shape.x_dim == 0 {
             &self.d_joined
         } else {
             self.d_latent.clear();

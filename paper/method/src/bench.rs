@@ -11,7 +11,7 @@ use super::material::{Batches, Material, Purpose, generator};
 use super::phases::PhaseTwoRun;
 use super::structuring::Structuring;
 use crate::data::PaperData;
-use fabproj::set::ConstraintSet;
+use fabproj::set::Set;
 
 /// Phase 2 as released, on a set's data: whole batches, one after the other, without an end.
 pub struct PhaseTwoBench<'a> {
@@ -26,12 +26,12 @@ impl<'a> PhaseTwoBench<'a> {
     ///
     /// # Errors
     /// When the set's data cannot be drawn.
-    pub fn new(set: &'a dyn ConstraintSet, seed: u64) -> Result<Self, PaperTrainError> {
+    pub fn new(set: &'a dyn Set, seed: u64) -> Result<Self, PaperTrainError> {
         let config = PaperConfig::released();
         let data = PaperData::sample(set, seed)?;
         let material = Material::phase_two(&data, &data.labels, config.validation_share, seed)?;
         let mut rng = generator(seed, Purpose::Networks);
-        let dims = (data.dim, data.parameter_dim);
+        let dims = (data.dim, data.x_dim);
         let autoencoder = Autoencoder::new(&config, dims, &mut rng)?;
         let weight = material.positive_weight();
         let work = Structuring::new(autoencoder, &config, false, weight, &mut rng)?;

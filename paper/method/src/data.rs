@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use fabproj::set::{ConstraintSet, Description, Interval, SetError, label, moon_points};
+use fabproj::set::{Description, Interval, Set, SetError, label, moon_points};
 
 /// Rows for a set in the plane, and for every set that the paper does not have.
 const ROWS: usize = 60_000;
@@ -75,7 +75,7 @@ pub struct PaperData {
     /// Dimension of y.
     pub dim: usize,
     /// Dimension of the parameters x; 0 for a fixed set.
-    pub parameter_dim: usize,
+    pub x_dim: usize,
     /// The points, one row after the other.
     pub points: Vec<f32>,
     /// The parameters of each row; empty for a fixed set.
@@ -121,7 +121,7 @@ impl PaperData {
     /// assert_eq!(data.rows(), 60_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn sample(set: &dyn ConstraintSet, seed: u64) -> Result<Self, PaperError> {
+    pub fn sample(set: &dyn Set, seed: u64) -> Result<Self, PaperError> {
         Self::sample_rows(set, Source::of(set).rows(), seed)
     }
 
@@ -130,15 +130,11 @@ impl PaperData {
     /// # Errors
     ///
     /// As for [`sample`](Self::sample).
-    pub fn sample_rows(
-        set: &dyn ConstraintSet,
-        rows: usize,
-        seed: u64,
-    ) -> Result<Self, PaperError> {
+    pub fn sample_rows(set: &dyn Set, rows: usize, seed: u64) -> Result<Self, PaperError> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (points, given) = Source::of(set).draw(rows, &mut random);
-        let mut parameters = Vec::with_capacity(rows * set.parameter_dim());
-        fill_uniform(&set.parameter_bounds(), rows, &mut random, &mut parameters);
+        let mut parameters = Vec::with_capacity(rows * set.x_dim());
+        fill_uniform(&set.x_bounds(), rows, &mut random, &mut parameters);
         // Labelled as stored, in f32, so that a later look at the same row agrees.
         let oracle = label(set, &points, &parameters)?;
         let labels = given.unwrap_or_else(|| oracle.clone());
@@ -148,7 +144,7 @@ impl PaperData {
         }
         Ok(Self {
             dim: set.dim(),
-            parameter_dim: set.parameter_dim(),
+            x_dim: set.x_dim(),
             points,
             parameters,
             labels,
@@ -231,7 +227,7 @@ enum Source {
 }
 
 impl Source {
-    fn of(set: &dyn ConstraintSet) -> Self {
+    fn of(set: &dyn Set) -> Self {
         let bounds = set.bounds();
         let Description::BuiltIn { name } = set.description() else {
             return Self::Box(bounds);

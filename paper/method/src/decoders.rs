@@ -18,13 +18,13 @@ pub(super) struct DecoderShape {
     /// k
     pub(super) latent_dim: usize,
     /// Dimension of the parameters that are joined to z.
-    pub(super) parameter_dim: usize,
+    pub(super) x_dim: usize,
 }
 
 impl DecoderShape {
     /// Floats of one row of input.
     pub(super) fn inputs(&self) -> usize {
-        self.latent_dim + self.parameter_dim
+        self.latent_dim + self.x_dim
     }
 }
 

@@ -9,7 +9,7 @@ pub struct LabelledPoints<'a> {
     /// Dimension of y.
     pub dim: usize,
     /// Dimension of the parameters x; 0 for a fixed set.
-    pub parameter_dim: usize,
+    pub x_dim: usize,
     /// The points, one row after the other.
     pub points: &'a [f32],
     /// The parameters of each row.
@@ -24,7 +24,7 @@ impl LabelledPoints<'_> {
         let rows = self.labels.len();
         for (what, values, dim) in [
             ("points", self.points, self.dim),
-            ("parameters", self.parameters, self.parameter_dim),
+            ("parameters", self.parameters, self.x_dim),
         ] {
             if values.len() != rows * dim {
                 return Err(PaperTrainError::Length {
@@ -47,7 +47,7 @@ impl LabelledPoints<'_> {
         }
         Ok(PaperData {
             dim: self.dim,
-            parameter_dim: self.parameter_dim,
+            x_dim: self.x_dim,
             points: self.points.to_vec(),
             parameters: self.parameters.to_vec(),
             labels: self.labels.to_vec(),

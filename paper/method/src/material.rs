@@ -46,14 +46,14 @@ pub(super) struct Frames {
 
 impl Frames {
     /// Raw units.
-    pub(super) fn identity(dim: usize, parameter_dim: usize) -> Self {
+    pub(super) fn identity(dim: usize, x_dim: usize) -> Self {
         let identity = |dim: usize| Frame {
             centre: vec![0.0; dim],
             scale: vec![1.0; dim],
         };
         Self {
             y: identity(dim),
-            x: identity(parameter_dim),
+            x: identity(x_dim),
         }
     }
 
@@ -155,18 +155,18 @@ impl Material {
             let parts = split(rows, share, seed)?;
             (parts.train, parts.validation)
         };
-        let (dim, parameter_dim) = (data.dim, data.parameter_dim);
+        let (dim, x_dim) = (data.dim, data.x_dim);
         let joined = |rows: &[usize]| -> Vec<f32> {
-            let mut joined = Vec::with_capacity(rows.len() * (dim + parameter_dim));
+            let mut joined = Vec::with_capacity(rows.len() * (dim + x_dim));
             for row in rows {
                 joined.extend_from_slice(&data.points[row * dim..][..dim]);
-                joined.extend_from_slice(&data.parameters[row * parameter_dim..][..parameter_dim]);
+                joined.extend_from_slice(&data.parameters[row * x_dim..][..x_dim]);
             }
             joined
         };
         Ok(Self {
-            width: dim + parameter_dim,
-            frames: Frames::identity(dim, parameter_dim),
+            width: dim + x_dim,
+            frames: Frames::identity(dim, x_dim),
             rows: joined(&train),
             labels: train.iter().map(|row| labels[*row]).collect(),
             oracle: train.iter().map(|row| data.oracle[*row]).collect(),
@@ -249,7 +249,7 @@ mod tests {
         let labels: Vec<bool> = (0..rows).map(|row| row % 4 == 0).collect();
         PaperData {
             dim: 2,
-            parameter_dim: 1,
+            x_dim: 1,
             points: (0..2 * rows).map(|i| i as f32).collect(),
             parameters: (0..rows).map(|i| 7.0 - i as f32).collect(),
             oracle: labels.clone(),

@@ -10,7 +10,7 @@ use super::drive::Phase;
 use super::losses::Losses;
 use super::material::{Batches, Frames, Material, Purpose, gather_flags, gather_rows, sub_seed};
 use super::structuring::{Batch, Judge, Structuring};
-use fabproj::set::ConstraintSet;
+use fabproj::set::Set;
 use fabproj_nn::state::State;
 
 /// Phase 1 on its rows.
@@ -75,7 +75,7 @@ impl<'a> PhaseTwoRun<'a> {
         work: Structuring,
         material: Arc<Material>,
         batches: Batches,
-        set: Option<&'a dyn ConstraintSet>,
+        set: Option<&'a dyn Set>,
         seed: u64,
     ) -> Self {
         Self {
@@ -128,13 +128,13 @@ impl Phase for PhaseTwoRun<'_> {
 
 /// Asks the set about generated points, in raw units and f64.
 struct SetJudge<'a> {
-    set: Option<&'a dyn ConstraintSet>,
+    set: Option<&'a dyn Set>,
     frames: Frames,
     raw: Vec<f64>,
 }
 
 impl<'a> SetJudge<'a> {
-    fn new(set: Option<&'a dyn ConstraintSet>, frames: Frames) -> Self {
+    fn new(set: Option<&'a dyn Set>, frames: Frames) -> Self {
         let width = frames.y.centre.len() + frames.x.centre.len();
         Self {
             set,

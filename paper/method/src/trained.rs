@@ -9,7 +9,7 @@ use super::config::PaperConfig;
 use super::drive::Progress;
 use super::losses::Losses;
 use super::material::{Frames, Purpose, generator};
-use fabproj::set::ConstraintSet;
+use fabproj::set::Set;
 use fabproj_nn::Mlp;
 use fabproj_nn::sample;
 
@@ -93,7 +93,7 @@ pub(super) fn model(
     };
     let model = Model {
         dim: autoencoder.shape.dim,
-        parameter_dim: autoencoder.shape.parameter_dim,
+        parameter_dim: autoencoder.shape.x_dim,
         frame: frames.y.clone(),
         parameter_frame: frames.x.clone(),
         gate: None,
@@ -113,13 +113,13 @@ pub(super) fn model(
 /// When the model cannot run, or is not one for a set of these dimensions.
 pub fn ball_score(
     model: &Model,
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     samples: usize,
     seed: u64,
 ) -> Result<f64, ModelError> {
     for (part, expected, found) in [
         ("dim", set.dim(), model.dim),
-        ("parameter_dim", set.parameter_dim(), model.parameter_dim),
+        ("x_dim", set.x_dim(), model.parameter_dim),
     ] {
         if expected != found {
             let part = part.to_owned();
@@ -137,7 +137,7 @@ pub fn ball_score(
     for latent in latents.chunks_exact_mut(chart.latent_dim()) {
         sample::inside(&chart.latent, latent, &mut rng);
     }
-    let bounds = set.parameter_bounds();
+    let bounds = set.x_bounds();
     let parameters: Vec<f32> = (0..samples)
         .flat_map(|_| bounds.iter())
         .map(|(low, high)| (low + (high - low) * rng.random::<f64>()) as f32)
@@ -148,9 +148,9 @@ pub fn ball_score(
     let decoded = projector.decode_batch(0, &latents, &parameters, &mut points, &mut workspace);
     debug_assert!(decoded.is_ok());
     let wide = |row: &[f32]| -> Vec<f64> { row.iter().map(|v| f64::from(*v)).collect() };
-    let parameter_dim = model.parameter_dim;
+    let x_dim = model.parameter_dim;
     let feasible = (0..samples).filter(|row| {
-        let x = wide(&parameters[row * parameter_dim..][..parameter_dim]);
+        let x = wide(&parameters[row * x_dim..][..x_dim]);
         set.contains(&wide(&points[row * model.dim..][..model.dim]), &x)
     });
     Ok(feasible.count() as f64 / samples as f64)

@@ -16,7 +16,7 @@ use super::structuring::Structuring;
 use super::trained::{PaperSummary, PaperTrained, PhaseSummary, ball_score, model};
 use super::weights::{LossWeights, grid};
 use crate::data::{Coverage, PaperData};
-use fabproj::set::ConstraintSet;
+use fabproj::set::Set;
 use fabproj::train::{Event, Session};
 
 /// How much longer a step of phase 2 takes than one of phase 1, for the share that is done.
@@ -46,7 +46,7 @@ const VALIDATION_ROWS: usize = 1024;
 /// # Errors
 /// [`PaperTrainError`]: data that cannot be sampled, a stop, a divergence.
 pub fn train(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     config: &CheckedPaperConfig,
     seed: u64,
     session: &Session,
@@ -71,7 +71,7 @@ pub fn train_labelled(
 /// A training with its data, whose phases can be run one by one: several second phases may start from
 /// one first phase.
 pub struct PaperTraining<'a> {
-    set: Option<&'a dyn ConstraintSet>,
+    set: Option<&'a dyn Set>,
     config: CheckedPaperConfig,
     seed: u64,
     data: PaperData,
@@ -100,7 +100,7 @@ impl<'a> PaperTraining<'a> {
     /// # Errors
     /// When it cannot be drawn.
     pub fn new(
-        set: &'a dyn ConstraintSet,
+        set: &'a dyn Set,
         config: &CheckedPaperConfig,
         seed: u64,
     ) -> Result<Self, PaperTrainError> {
@@ -129,7 +129,7 @@ impl<'a> PaperTraining<'a> {
     }
 
     fn prepare(
-        set: Option<&'a dyn ConstraintSet>,
+        set: Option<&'a dyn Set>,
         data: PaperData,
         config: &CheckedPaperConfig,
         seed: u64,
@@ -204,7 +204,7 @@ impl<'a> PaperTraining<'a> {
         session.emit(&Event::Stage {
             name: "phase 1: reconstruction of feasible points",
         });
-        let dims = (self.data.dim, self.data.parameter_dim);
+        let dims = (self.data.dim, self.data.x_dim);
         let fresh = || -> Result<PhaseOneRun<'_>, PaperTrainError> {
             let mut rng = generator(seed, Purpose::Networks);
             let autoencoder = Autoencoder::new(config, dims, &mut rng)?;
@@ -253,7 +253,7 @@ impl<'a> PaperTraining<'a> {
             score: None,
         };
         if self.config.phase_two_epochs() == 0 {
-            let frames = Frames::identity(self.data.dim, self.data.parameter_dim);
+            let frames = Frames::identity(self.data.dim, self.data.x_dim);
             let model = model(&phase_one.autoencoder, None, &frames, &settings)?;
             return self.finish(model, summary);
         }
@@ -319,8 +319,8 @@ impl<'a> PaperTraining<'a> {
 
     fn check_phase_one(&self, phase_one: &PhaseOne) -> Result<(), PaperTrainError> {
         let shape = phase_one.autoencoder.shape;
-        let found = (shape.dim, shape.parameter_dim);
-        let expected = (self.data.dim, self.data.parameter_dim);
+        let found = (shape.dim, shape.x_dim);
+        let expected = (self.data.dim, self.data.x_dim);
         if found == expected {
             Ok(())
         } else {

@@ -1,7 +1,7 @@
 //! The paper's data: distributions, labels, splits and thinning.
 
 use fab_method::data::{PaperData, PaperError, split};
-use fabproj::set::{ConstraintSet, FnSet, built_in, label};
+use fabproj::set::{FnSet, Set, built_in, label};
 use proptest::prelude::*;
 
 fn sample(name: &str) -> PaperData {
@@ -128,7 +128,7 @@ fn data_of_one_kind_is_refused() {
     let speck = FnSet::builder("speck", vec![(0.0, 1.0)], |y, _| y[0] < 1e-9)
         .build()
         .unwrap();
-    let error = |set: &dyn ConstraintSet| PaperData::sample_rows(set, 1000, 0).err().unwrap();
+    let error = |set: &dyn Set| PaperData::sample_rows(set, 1000, 0).err().unwrap();
     assert_eq!(
         error(&whole),
         PaperError::OneClass {

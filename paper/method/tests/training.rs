@@ -9,7 +9,7 @@ use fab_method::{
     select_released,
 };
 use fabproj::core::{Blend, LatentSet, Model, Projector};
-use fabproj::set::{ConstraintSet, built_in};
+use fabproj::set::{Set, built_in};
 use fabproj::train::{CheckpointStore, Event, MemoryStore, Observer, Session};
 
 /// Few rows and epochs: enough to run through everything.
@@ -242,7 +242,7 @@ fn the_printed_form_and_input_dependent_sets_train_too() {
         };
         let moving = train("moving-obstacle", config, 1);
         let set = built_in("moving-obstacle").unwrap();
-        assert_eq!(moving.model.parameter_dim, set.parameter_dim());
+        assert_eq!(moving.model.parameter_dim, set.x_dim());
         let projector = Projector::new(&moving.model).unwrap();
         let mut out = [0.0; 2];
         let mut workspace = projector.workspace();
@@ -259,7 +259,7 @@ fn labels_alone_are_enough() {
     let data = PaperData::sample_rows(set.as_ref(), 1_000, 5).unwrap();
     let points = LabelledPoints {
         dim: 2,
-        parameter_dim: 0,
+        x_dim: 0,
         points: &data.points,
         parameters: &[],
         labels: &data.labels,
@@ -283,7 +283,7 @@ fn labelled_points_at_fault_are_named() {
     let config = checked(short());
     let good = LabelledPoints {
         dim: 2,
-        parameter_dim: 0,
+        x_dim: 0,
         points: &[0.0; 8],
         parameters: &[],
         labels: &[true, false, true, false],

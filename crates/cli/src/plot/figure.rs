@@ -5,7 +5,7 @@ use std::ops::Range;
 use anyhow::Result;
 use fabproj::certify::Certificate;
 use fabproj::core::Frame;
-use fabproj::set::ConstraintSet;
+use fabproj::set::Set;
 
 use super::canvas::{Area, Look, sheet, units, write};
 use super::gather::{Decode, Plane, Source, distance, wide};
@@ -44,9 +44,9 @@ const INPUT_TRIES: usize = 1000;
 const SLAB: f64 = 0.06;
 
 /// The figure of a model as SVG.
-pub fn draw(opened: &Opened, set: &dyn ConstraintSet, seed: u64) -> Result<String> {
+pub fn draw(opened: &Opened, set: &dyn Set, seed: u64) -> Result<String> {
     let source = &mut Source::new(&opened.projector, set, seed);
-    match (set.dim(), set.parameter_dim()) {
+    match (set.dim(), set.x_dim()) {
         (1, _) => one_dimension(opened, source),
         (2, 0) => plane_and_latent(opened, source),
         (2, _) => several_parameters(opened, source),
@@ -230,14 +230,14 @@ fn many_dimensions(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
 /// together.
 fn some_inputs(opened: &Opened, source: &mut Source<'_>, area: &Area<'_>) -> Result<()> {
     let full = source.full_set();
-    let (bounds, parameter_bounds) = (full.bounds(), full.parameter_bounds());
+    let (bounds, x_bounds) = (full.bounds(), full.x_bounds());
     for panel in &area.split_evenly((1, 3)) {
-        let (mut y, mut x) = (source.uniform(&bounds), source.uniform(&parameter_bounds));
+        let (mut y, mut x) = (source.uniform(&bounds), source.uniform(&x_bounds));
         for _ in 0..INPUT_TRIES {
             if !full.contains(&y, &x) {
                 break;
             }
-            (y, x) = (source.uniform(&bounds), source.uniform(&parameter_bounds));
+            (y, x) = (source.uniform(&bounds), source.uniform(&x_bounds));
         }
         let title = if x.is_empty() {
             "an input (grey) and its projection".to_owned()
@@ -262,7 +262,7 @@ fn plane_through_centre(
     let centre = wide(&opened.file.model.frame.centre);
     let bounds = source.set.bounds();
     // A fixed set has planes in different directions, an input-dependent one the same at several x.
-    let fixed = source.set.parameter_dim() == 0;
+    let fixed = source.set.x_dim() == 0;
     let direction = if fixed { index } else { 0 };
     let random = dim > 3 && direction > 0;
     let (plane, labels, region) = if random {
@@ -315,10 +315,10 @@ fn near(plane: &Plane, frame: &Frame, source: &mut Source<'_>) -> Result<Vec<Dec
 /// Distances of inputs and of their projections from the model's centre.
 fn centre_distances(opened: &Opened, source: &mut Source<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
     let centre = wide(&opened.file.model.frame.centre);
-    let (bounds, parameter_bounds) = (source.set.bounds(), source.set.parameter_bounds());
+    let (bounds, x_bounds) = (source.set.bounds(), source.set.x_bounds());
     let mut distances = (Vec::new(), Vec::new());
     for _ in 0..DISTANCES {
-        let (y, x) = (source.uniform(&bounds), source.uniform(&parameter_bounds));
+        let (y, x) = (source.uniform(&bounds), source.uniform(&x_bounds));
         let projected = source.project(&y, &x)?;
         distances.0.push(distance(&projected.input, &centre));
         distances.1.push(distance(&projected.output, &centre));
@@ -329,11 +329,7 @@ fn centre_distances(opened: &Opened, source: &mut Source<'_>) -> Result<(Vec<f64
 /// One coordinate: the output over the input.
 fn one_dimension(opened: &Opened, source: &mut Source<'_>) -> Result<String> {
     let encodings = source.encodings(ENCODINGS)?;
-    let panels = if source.set.parameter_dim() == 0 {
-        1
-    } else {
-        2
-    };
+    let panels = if source.set.x_dim() == 0 { 1 } else { 2 };
     let entries = entries(source.projector.charts(), false);
     titled(opened, 560.0, &entries, |area| {
         let areas = area.split_evenly((1, panels + 1));
@@ -367,7 +363,7 @@ fn place(source: &Source<'_>, index: usize) -> Vec<f64> {
     if index == 0 {
         return source.middle_x();
     }
-    let bounds = source.set.parameter_bounds();
+    let bounds = source.set.x_bounds();
     // Multiples of these irrational numbers fall evenly into the unit cube: powers of the root of
     // g^(d + 1) = g + 1, the golden ratio in one dimension.
     let power = 1.0 / (bounds.len() as f64 + 1.0);
@@ -380,7 +376,7 @@ fn place(source: &Source<'_>, index: usize) -> Vec<f64> {
 }
 
 fn parameter_title(opened: &Opened, x: &[f64]) -> String {
-    let named = opened.file.record.parameter_names.iter().zip(x).take(4);
+    let named = opened.file.record.x_names.iter().zip(x).take(4);
     let parts: Vec<_> = named
         .map(|(name, value)| {
             let value = format!("{value:.2}").replace('-', "−");

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use fabproj::core::{Projector, Status};
-use fabproj::set::{ConstraintSet, Interval};
+use fabproj::set::{Interval, Set};
 use fabproj_nn::sample;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -97,12 +97,12 @@ pub struct Encoding {
 /// A projector with its set, and the random numbers of a figure.
 pub struct Source<'a> {
     pub projector: &'a Projector,
-    pub set: &'a dyn ConstraintSet,
+    pub set: &'a dyn Set,
     pub rng: ChaCha8Rng,
 }
 
 impl<'a> Source<'a> {
-    pub fn new(projector: &'a Projector, set: &'a dyn ConstraintSet, seed: u64) -> Self {
+    pub fn new(projector: &'a Projector, set: &'a dyn Set, seed: u64) -> Self {
         Self {
             projector,
             set,
@@ -127,7 +127,7 @@ impl<'a> Source<'a> {
 
     /// The middle of the parameters' bounds.
     pub fn middle_x(&self) -> Vec<f64> {
-        let bounds = self.set.parameter_bounds();
+        let bounds = self.set.x_bounds();
         bounds
             .iter()
             .map(|(low, high)| 0.5 * (low + high))
@@ -182,7 +182,7 @@ impl<'a> Source<'a> {
     }
 
     /// The set before equations were eliminated.
-    pub fn full_set(&self) -> &'a dyn ConstraintSet {
+    pub fn full_set(&self) -> &'a dyn Set {
         match self.set.reduced() {
             Some(reduced) => reduced.full().as_ref(),
             None => self.set,
@@ -209,10 +209,10 @@ impl<'a> Source<'a> {
 
     /// Encodes inputs of the region of interest, half of them feasible where that many are found.
     pub fn encodings(&mut self, count: usize) -> Result<Vec<Encoding>> {
-        let (bounds, parameter_bounds) = (self.set.bounds(), self.set.parameter_bounds());
+        let (bounds, x_bounds) = (self.set.bounds(), self.set.x_bounds());
         let mut found = [Vec::new(), Vec::new()];
         for _ in 0..200 * count {
-            let (y, x) = (self.uniform(&bounds), self.uniform(&parameter_bounds));
+            let (y, x) = (self.uniform(&bounds), self.uniform(&x_bounds));
             let side = &mut found[usize::from(self.set.contains(&y, &x))];
             if side.len() < count / 2 {
                 side.push((y, x));

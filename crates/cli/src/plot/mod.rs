@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use fabproj::file::write_atomically;
-use fabproj::set::ConstraintSet;
+use fabproj::set::Set;
 use serde_json::json;
 
 use crate::failure::wrong_usage;
@@ -95,7 +95,7 @@ pub fn check(output: &Path) -> Result<()> {
 /// Draws the model's figure into a file.
 pub fn write(
     opened: &Opened,
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     output: &Path,
     width: u32,
     common: &Common,

@@ -14,10 +14,10 @@ pub struct Columns {
 }
 
 /// The columns that a file must have, for messages.
-pub fn expected(names: &[String], parameter_names: &[String]) -> String {
+pub fn expected(names: &[String], x_names: &[String]) -> String {
     names
         .iter()
-        .chain(parameter_names)
+        .chain(x_names)
         .cloned()
         .collect::<Vec<_>>()
         .join(",")
@@ -25,11 +25,7 @@ pub fn expected(names: &[String], parameter_names: &[String]) -> String {
 
 impl Columns {
     /// Finds the columns by a header, from which a byte-order mark is removed.
-    pub fn named(
-        header: &mut ByteRecord,
-        names: &[String],
-        parameter_names: &[String],
-    ) -> Result<Self> {
+    pub fn named(header: &mut ByteRecord, names: &[String], x_names: &[String]) -> Result<Self> {
         without_byte_order_mark(header);
         let found: Vec<String> = header
             .iter()
@@ -40,7 +36,7 @@ impl Columns {
                 "the first line, {}, holds numbers and no names: expected a header with the columns \
                  {}; for a file without a header, whose first columns are y and then x, pass --no-header",
                 found.join(","),
-                expected(names, parameter_names)
+                expected(names, x_names)
             );
         }
         let place = |name: &String| -> Result<usize> {
@@ -50,36 +46,32 @@ impl Columns {
                 (Some(_), Some(_)) => bail!("there are two columns `{name}`: remove or rename one"),
                 (None, _) => bail!(
                     "there is no column `{name}`; expected {}; near names in the header: {}",
-                    expected(names, parameter_names),
+                    expected(names, x_names),
                     near_names(name, found.iter().map(String::as_str)).join(", ")
                 ),
             }
         };
         Ok(Self {
             y: names.iter().map(place).collect::<Result<_>>()?,
-            x: parameter_names.iter().map(place).collect::<Result<_>>()?,
+            x: x_names.iter().map(place).collect::<Result<_>>()?,
             names: found.clone(),
         })
     }
 
     /// Takes the first columns of a file without header.
-    pub fn in_order(
-        first: &ByteRecord,
-        names: &[String],
-        parameter_names: &[String],
-    ) -> Result<Self> {
-        let needed = names.len() + parameter_names.len();
+    pub fn in_order(first: &ByteRecord, names: &[String], x_names: &[String]) -> Result<Self> {
+        let needed = names.len() + x_names.len();
         if first.len() < needed {
             bail!(
                 "{} columns, but the model needs {needed}: {}",
                 first.len(),
-                expected(names, parameter_names)
+                expected(names, x_names)
             );
         }
         Ok(Self {
             y: (0..names.len()).collect(),
             x: (names.len()..needed).collect(),
-            names: names.iter().chain(parameter_names).cloned().collect(),
+            names: names.iter().chain(x_names).cloned().collect(),
         })
     }
 

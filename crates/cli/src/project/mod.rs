@@ -163,7 +163,7 @@ impl Points {
             .delimiter(arguments.delimiter)
             .from_reader(source);
         let record = &opened.file.record;
-        let names = (record.names.as_slice(), record.parameter_names.as_slice());
+        let names = (record.names.as_slice(), record.x_names.as_slice());
         let mut first = ByteRecord::new();
         if !read(&mut reader, &mut first, &name)? {
             let expected = columns::expected(names.0, names.1);

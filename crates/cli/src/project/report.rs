@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fabproj::core::{Status, Tally};
-use fabproj::set::{Calibration, ConstraintSet};
+use fabproj::set::{Calibration, Set};
 use serde_json::json;
 
 use super::runner::Row;
@@ -23,15 +23,15 @@ pub struct Report {
 
 impl Report {
     /// Begins with nothing counted; the set is the guard's.
-    pub fn new(set: Option<&dyn ConstraintSet>) -> Self {
+    pub fn new(set: Option<&dyn Set>) -> Self {
         Self {
-            calibration: set.and_then(ConstraintSet::calibration),
+            calibration: set.and_then(Set::calibration),
             ..Self::default()
         }
     }
 
     /// Counts a row; the set is the guard's.
-    pub fn add(&mut self, status: Status, row: &Row, set: Option<&dyn ConstraintSet>) {
+    pub fn add(&mut self, status: Status, row: &Row, set: Option<&dyn Set>) {
         self.tally.record(status);
         let Some(set) = set.filter(|_| status != Status::Kept) else {
             return;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use anyhow::Result;
 use fabproj::core::{Guard, GuardWorkspace, Lift, Membership, Projector, Status, Workspace};
-use fabproj::set::{ConstraintSet, InSet};
+use fabproj::set::{InSet, Set};
 
 use crate::opened::Opened;
 
@@ -17,7 +17,7 @@ pub struct Row {
 /// The set at the parameters of the current row. The projector sees x in single precision; what
 /// decides is the x that the file holds.
 struct AtRow<'a> {
-    set: &'a dyn ConstraintSet,
+    set: &'a dyn Set,
     x: RefCell<Vec<f64>>,
 }
 
@@ -49,7 +49,7 @@ pub struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    pub fn new(opened: &'a Opened, set: Option<&'a dyn ConstraintSet>) -> Result<Self> {
+    pub fn new(opened: &'a Opened, set: Option<&'a dyn Set>) -> Result<Self> {
         let projector = &opened.projector;
         let kind = match set {
             None => Kind::Raw(projector, Box::new(projector.workspace())),
@@ -89,11 +89,11 @@ impl<'a> Runner<'a> {
                 projector.project_batch(&y, &x, &mut self.out, &mut statuses, workspace)?;
             }
             Kind::Guarded(guard, workspace) => {
-                let parameter_dim = guard.projector().parameter_dim();
+                let x_dim = guard.projector().parameter_dim();
                 let outs = self.out.chunks_exact_mut(self.dim);
                 for (index, (row, out)) in rows.iter().zip(outs).enumerate() {
                     let y = &y[index * self.dim..][..self.dim];
-                    let x = &x[index * parameter_dim..][..parameter_dim];
+                    let x = &x[index * x_dim..][..x_dim];
                     statuses[index] = guarded(guard, row, y, x, out, workspace)?;
                 }
             }

@@ -18,7 +18,7 @@ use fabproj::certify::{Plan, certify};
 use fabproj::core::Model;
 use fabproj::data::labelled::LabelledData;
 use fabproj::file::{ModelFile, Record};
-use fabproj::set::{ConstraintSet, Counted, Learned};
+use fabproj::set::{Counted, Learned, Set};
 use fabproj::train::Session;
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ pub trait Recipe {
     /// Trains for a set. Where labelled points are all that is known, `set` is what was learned from them.
     fn train(
         &self,
-        set: &dyn ConstraintSet,
+        set: &dyn Set,
         labelled: Option<&LabelledData>,
         seed: u64,
         session: &Session,
@@ -158,7 +158,7 @@ pub fn train(
         Some(points) => {
             let config = arguments.labels.config(arguments.settings.quick)?;
             let set = Arc::new(points.learn(&config, common)?);
-            (Arc::clone(&set) as Arc<dyn ConstraintSet>, Some(set))
+            (Arc::clone(&set) as Arc<dyn Set>, Some(set))
         }
     };
     let training = Training {
@@ -252,7 +252,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 struct Training<'a> {
     arguments: &'a Task,
     common: &'a Common,
-    set: Counted<Arc<dyn ConstraintSet>>,
+    set: Counted<Arc<dyn Set>>,
     /// The labelled points and what was learned from them, if they are all that is known.
     points: Option<Points>,
     learned: Option<Arc<Learned>>,

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use fabproj::data::labelled::LabelledData;
-use fabproj::set::ConstraintSet;
+use fabproj::set::Set;
 use fabproj::train::{Session, ShapeConfig, TrainError, shape};
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ impl Recipe for Ours {
 
     fn train(
         &self,
-        set: &dyn ConstraintSet,
+        set: &dyn Set,
         _: Option<&LabelledData>,
         seed: u64,
         session: &Session,

@@ -54,18 +54,18 @@ fn unit(dim: usize) -> Frame {
 }
 
 /// A model whose networks are the identity, so that it projects onto its latent set.
-fn model(dim: usize, parameter_dim: usize, latent: LatentSet, anchor: &[f32]) -> Model {
+fn model(dim: usize, x_dim: usize, latent: LatentSet, anchor: &[f32]) -> Model {
     Model {
         dim,
-        parameter_dim,
+        parameter_dim: x_dim,
         frame: unit(dim),
-        parameter_frame: unit(parameter_dim),
+        parameter_frame: unit(x_dim),
         gate: None,
         charts: vec![Chart {
             frame: unit(dim),
-            encoder: identity(dim, dim + parameter_dim),
+            encoder: identity(dim, dim + x_dim),
             latent,
-            decoders: vec![identity(dim, dim + parameter_dim)],
+            decoders: vec![identity(dim, dim + x_dim)],
             decoder_gate: None,
             blend: Blend::Soft,
         }],
@@ -73,7 +73,7 @@ fn model(dim: usize, parameter_dim: usize, latent: LatentSet, anchor: &[f32]) ->
         anchors: vec![Anchor {
             chart: 0,
             latent: anchor.to_vec(),
-            parameters: vec![0.0; parameter_dim],
+            parameters: vec![0.0; x_dim],
             point: anchor.to_vec(),
         }],
         lift: None,

@@ -5,7 +5,7 @@ use fabproj_core::Projector;
 use super::decodes::decode;
 use super::draw::{Purpose, ROWS, Region, stream, tasks, widened};
 use super::{CertifyError, CoverageGrid, Plan};
-use crate::set::ConstraintSet;
+use crate::set::Set;
 use fabproj_nn::sample;
 
 /// Above this a grid is too coarse to mean anything.
@@ -31,7 +31,7 @@ const MAX_CELLS_AT_PLACE: f64 = 1e4;
 
 /// Counts the feasible cells that feasible decodes reach; `None` where a grid does not serve.
 pub fn measure(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Option<CoverageGrid>, CertifyError> {
@@ -39,7 +39,7 @@ pub fn measure(
         return Ok(None);
     }
     let region = Region::of(set);
-    let fixed = set.parameter_dim() == 0;
+    let fixed = set.x_dim() == 0;
     let places = if fixed { 1 } else { PLACES };
     let mut rng = stream(plan.seed, Purpose::CoverageAt, 0);
     let mut grid: Option<CoverageGrid> = None;
@@ -69,7 +69,7 @@ pub fn measure(
 
 /// Decodes at one place until every cell is reached or there were decodes enough; how many there were.
 fn fill(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     projector: &Projector,
     plan: &Plan,
     place: usize,
@@ -123,12 +123,7 @@ struct Cells {
 impl Cells {
     /// Cells of the usual sides, larger if there would be more of them than the second limit allows, and
     /// smaller if fewer are feasible than the first; `None` when no cell has a feasible middle.
-    fn of(
-        set: &dyn ConstraintSet,
-        x: &[f64],
-        projector: &Projector,
-        limits: (usize, f64),
-    ) -> Option<Self> {
+    fn of(set: &dyn Set, x: &[f64], projector: &Projector, limits: (usize, f64)) -> Option<Self> {
         let bounds = set.bounds();
         let number = |sides: &[f64]| -> f64 {
             let counts = bounds.iter().zip(sides);
@@ -153,7 +148,7 @@ impl Cells {
         (cells.missing > 0).then_some(cells)
     }
 
-    fn with_sides(set: &dyn ConstraintSet, x: &[f64], sides: Vec<f64>) -> Self {
+    fn with_sides(set: &dyn Set, x: &[f64], sides: Vec<f64>) -> Self {
         let bounds = set.bounds();
         let spans = || bounds.iter().zip(&sides);
         let first: Vec<f64> = spans()

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::draw::{Purpose, Region, stream, tasks, widened};
 use super::empty::looks_empty;
 use super::{CertifyError, ChartShares, Plan, Share};
-use crate::set::ConstraintSet;
+use crate::set::Set;
 use fabproj_nn::sample;
 
 /// Latent points of a chart, drawn and decoded.
@@ -24,7 +24,7 @@ pub type Sampler = fn(&LatentSet, &mut [f32], &mut ChaCha8Rng);
 
 /// Decodes `rows` latent points of a chart, at parameters drawn from the region.
 pub fn decode(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     projector: &Projector,
     chart: usize,
     region: &Region,
@@ -50,14 +50,9 @@ pub fn decode(
     let mut workspace = projector.workspace();
     projector.decode_batch(chart, &latents, &parameters, &mut points, &mut workspace)?;
     let (y, x) = (widened(&points), widened(&parameters));
-    let (dim, parameter_dim) = (projector.dim(), projector.parameter_dim());
+    let (dim, x_dim) = (projector.dim(), projector.parameter_dim());
     let feasible = (0..rows)
-        .map(|row| {
-            set.contains(
-                &y[row * dim..][..dim],
-                &x[row * parameter_dim..][..parameter_dim],
-            )
-        })
+        .map(|row| set.contains(&y[row * dim..][..dim], &x[row * x_dim..][..x_dim]))
         .collect();
     Ok(Decoded {
         points,
@@ -68,7 +63,7 @@ pub fn decode(
 
 /// The shares of feasible decodes of every chart. Decodes at x where C(x) looks empty are left out.
 pub fn measure<M: Membership + Sync>(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     projector: &Projector,
     guard: Option<&Guard<&Projector, M>>,
     plan: &Plan,
@@ -103,20 +98,20 @@ impl Decoded {
     /// How many decodes failed though C(x) is not empty, and how many at x where it looks so.
     fn failures<M: Membership>(
         &self,
-        set: &dyn ConstraintSet,
+        set: &dyn Set,
         guard: Option<&Guard<&Projector, M>>,
         region: &Region,
         rng: &mut ChaCha8Rng,
     ) -> Result<(usize, usize), CertifyError> {
         let (mut failures, mut empty) = (0, 0);
-        let parameter_dim = set.parameter_dim();
+        let x_dim = set.x_dim();
         for (row, feasible) in self.feasible.iter().enumerate() {
             if *feasible {
                 continue;
             }
-            let x = &self.parameters[row * parameter_dim..][..parameter_dim];
+            let x = &self.parameters[row * x_dim..][..x_dim];
             match guard {
-                Some(guard) if parameter_dim > 0 && looks_empty(set, guard, region, x, rng)? => {
+                Some(guard) if x_dim > 0 && looks_empty(set, guard, region, x, rng)? => {
                     empty += 1;
                 }
                 _ => failures += 1,

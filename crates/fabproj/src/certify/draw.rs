@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::CertifyError;
-use crate::set::{ConstraintSet, Interval};
+use crate::set::{Interval, Set};
 
 /// Rows of one task.
 pub const ROWS: usize = 1024;
@@ -55,10 +55,10 @@ pub struct Region {
 }
 
 impl Region {
-    pub fn of(set: &dyn ConstraintSet) -> Self {
+    pub fn of(set: &dyn Set) -> Self {
         Self {
             y: set.bounds(),
-            x: set.parameter_bounds(),
+            x: set.x_bounds(),
         }
     }
 
@@ -72,7 +72,7 @@ impl Region {
     }
 
     /// The intervals of x.
-    pub fn parameter_bounds(&self) -> &[Interval] {
+    pub fn x_bounds(&self) -> &[Interval] {
         &self.x
     }
 
@@ -87,13 +87,7 @@ impl Region {
     }
 
     /// Inputs of interest for the rows of x.
-    pub fn inputs(
-        &self,
-        set: &dyn ConstraintSet,
-        x: &[f32],
-        rng: &mut ChaCha8Rng,
-        rows: usize,
-    ) -> Vec<f32> {
+    pub fn inputs(&self, set: &dyn Set, x: &[f32], rng: &mut ChaCha8Rng, rows: usize) -> Vec<f32> {
         let mut values = Vec::with_capacity(rows * self.y.len());
         let mut y = vec![0.0; self.y.len()];
         for row in 0..rows {

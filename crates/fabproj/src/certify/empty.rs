@@ -5,14 +5,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::CertifyError;
 use super::draw::{Region, widened};
-use crate::set::ConstraintSet;
+use crate::set::Set;
 
 /// Uniform draws from the bounds of y in search of a feasible point at one x.
 pub const EMPTY_DRAWS: usize = 1000;
 
 /// Whether no draw is feasible at x.
 pub fn no_draw_is_feasible(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     region: &Region,
     x: &[f64],
     rng: &mut ChaCha8Rng,
@@ -22,7 +22,7 @@ pub fn no_draw_is_feasible(
 
 /// Whether neither a draw nor the guard's search, begun in the middle of the bounds, is feasible at x.
 pub fn looks_empty<M: Membership>(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     guard: &Guard<&Projector, M>,
     region: &Region,
     x: &[f32],

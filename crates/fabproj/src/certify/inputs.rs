@@ -9,7 +9,7 @@ use super::draw::{Purpose, ROWS, Region, stream, tasks, widened};
 use super::empty::no_draw_is_feasible;
 use super::slices::{Outcome, Slices};
 use super::{CertifyError, Plan};
-use crate::set::ConstraintSet;
+use crate::set::Set;
 
 /// Feasible inputs that a mean move should be the mean of.
 const WANTED_FEASIBLE: usize = 1000;
@@ -46,10 +46,10 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    fn new(parameter_dim: usize) -> Self {
+    fn new(x_dim: usize) -> Self {
         Self {
             nearest: Some(0.0),
-            slices: Slices::new(parameter_dim),
+            slices: Slices::new(x_dim),
             ..Self::default()
         }
     }
@@ -84,7 +84,7 @@ impl Inputs {
 
 /// Projects `plan.samples` inputs, with and without the guard.
 pub fn measure<M: Membership + Sync>(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     projector: &Projector,
     guard: Option<&Guard<&Projector, M>>,
     plan: &Plan,
@@ -101,7 +101,7 @@ pub fn measure<M: Membership + Sync>(
         let mut rng = stream(plan.seed, Purpose::EmptyAtInputs, task);
         batch.measure(set, projector, guard, &region, &mut rng)
     })?;
-    let mut inputs = Inputs::new(set.parameter_dim());
+    let mut inputs = Inputs::new(set.x_dim());
     parts.into_iter().for_each(|part| inputs.add(part));
     Ok(inputs)
 }
@@ -124,13 +124,13 @@ impl Batch {
 
     fn measure<M: Membership>(
         &self,
-        set: &dyn ConstraintSet,
+        set: &dyn Set,
         projector: &Projector,
         guard: Option<&Guard<&Projector, M>>,
         region: &Region,
         rng: &mut ChaCha8Rng,
     ) -> Result<Inputs, CertifyError> {
-        let mut inputs = Inputs::new(set.parameter_dim());
+        let mut inputs = Inputs::new(set.x_dim());
         let raw = widened(&self.project(projector)?);
         let mut statuses = vec![Status::Inside; self.rows];
         let guarded = match guard {
@@ -147,7 +147,7 @@ impl Batch {
         let (y, x) = (widened(&self.y), widened(&self.x));
         for (row, status) in statuses.into_iter().enumerate() {
             let y = of_row(&y, row, set.dim());
-            let x = of_row(&x, row, set.parameter_dim());
+            let x = of_row(&x, row, set.x_dim());
             let raw = of_row(&raw, row, set.dim());
             let guarded = guarded
                 .as_ref()
@@ -155,7 +155,7 @@ impl Batch {
             // The guard knows of no feasible point at x: the raw projection has failed too.
             if status == Status::MaybeEmpty && no_draw_is_feasible(set, region, x, rng) {
                 inputs.empty += 1;
-                let bounds = region.parameter_bounds();
+                let bounds = region.x_bounds();
                 inputs.slices.count(bounds, x, Outcome::Empty);
             } else {
                 inputs.count(set, y, x, raw, guarded, region);
@@ -168,7 +168,7 @@ impl Batch {
 impl Inputs {
     fn count(
         &mut self,
-        set: &dyn ConstraintSet,
+        set: &dyn Set,
         y: &[f64],
         x: &[f64],
         raw: &[f64],
@@ -186,7 +186,7 @@ impl Inputs {
             let distance = moved;
             Outcome::Infeasible { failed, distance }
         };
-        self.slices.count(region.parameter_bounds(), x, outcome);
+        self.slices.count(region.x_bounds(), x, outcome);
         if let Outcome::Feasible { .. } = outcome {
             self.feasible += 1;
             self.moved += moved;
@@ -210,7 +210,7 @@ impl Inputs {
 /// How many feasible inputs were projected, and how far they moved on average. Where the inputs of the
 /// measurement held too few, more are drawn until there are enough or the search has taken long.
 pub fn moves(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     projector: &Projector,
     inputs: &Inputs,
     plan: &Plan,
@@ -248,8 +248,8 @@ pub fn moves(
     Ok((count, (count > 0).then(|| sum / count as f64)))
 }
 
-fn feasible_rows(set: &dyn ConstraintSet, y: &[f32], x: &[f32], rows: usize) -> Batch {
-    let (dim, parameter_dim) = (set.dim(), set.parameter_dim());
+fn feasible_rows(set: &dyn Set, y: &[f32], x: &[f32], rows: usize) -> Batch {
+    let (dim, x_dim) = (set.dim(), set.x_dim());
     let (wide_y, wide_x) = (widened(y), widened(x));
     let mut batch = Batch {
         y: Vec::new(),
@@ -257,14 +257,9 @@ fn feasible_rows(set: &dyn ConstraintSet, y: &[f32], x: &[f32], rows: usize) -> 
         rows: 0,
     };
     for row in 0..rows {
-        if set.contains(
-            of_row(&wide_y, row, dim),
-            of_row(&wide_x, row, parameter_dim),
-        ) {
+        if set.contains(of_row(&wide_y, row, dim), of_row(&wide_x, row, x_dim)) {
             batch.y.extend_from_slice(&y[row * dim..][..dim]);
-            batch
-                .x
-                .extend_from_slice(&x[row * parameter_dim..][..parameter_dim]);
+            batch.x.extend_from_slice(&x[row * x_dim..][..x_dim]);
             batch.rows += 1;
         }
     }

@@ -22,7 +22,7 @@ pub use self::certificate::{
     Certificate, ChartShares, CoverageGrid, ParameterInterval, Share, Slice,
 };
 pub use self::empty::EMPTY_DRAWS;
-use crate::set::{ConstraintSet, InSet};
+use crate::set::{InSet, Set};
 
 /// What is drawn, and how sure the bounds are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,7 +115,7 @@ pub enum CertifyError {
 /// # let unit = |n: usize| Frame { centre: vec![0.0; n], scale: vec![1.0; n] };
 /// # let model = Model {
 /// #     dim: 2,
-/// #     parameter_dim: 0,
+/// #     x_dim: 0,
 /// #     frame: unit(2),
 /// #     parameter_frame: unit(0),
 /// #     gate: None,
@@ -142,7 +142,7 @@ pub enum CertifyError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn certify(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Certificate, CertifyError> {
@@ -156,8 +156,8 @@ pub fn certify(
 ///
 /// As for [`certify`].
 pub fn certify_guarded(
-    set: &dyn ConstraintSet,
-    guarding: &dyn ConstraintSet,
+    set: &dyn Set,
+    guarding: &dyn Set,
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Certificate, CertifyError> {
@@ -228,7 +228,7 @@ pub fn certify_guarded(
             .zip(nearest_distance)
             .map(|(distance, nearest)| distance - nearest),
         worst_slice: slices::worst(&slices),
-        slices: if set.parameter_dim() <= LISTED_PARAMETERS {
+        slices: if set.x_dim() <= LISTED_PARAMETERS {
             slices
         } else {
             Vec::new()
@@ -239,10 +239,10 @@ pub fn certify_guarded(
 /// With more parameters than this only the worst slice is kept.
 const LISTED_PARAMETERS: usize = 8;
 
-fn check(set: &dyn ConstraintSet, projector: &Projector, plan: &Plan) -> Result<(), CertifyError> {
+fn check(set: &dyn Set, projector: &Projector, plan: &Plan) -> Result<(), CertifyError> {
     let dimensions = [
         ("y", projector.dim(), set.dim()),
-        ("x", projector.parameter_dim(), set.parameter_dim()),
+        ("x", projector.parameter_dim(), set.x_dim()),
     ];
     for (what, model, set) in dimensions {
         if model != set {
@@ -257,7 +257,7 @@ fn check(set: &dyn ConstraintSet, projector: &Projector, plan: &Plan) -> Result<
             found: plan.confidence,
         });
     }
-    for (what, bounds) in [("y", set.bounds()), ("x", set.parameter_bounds())] {
+    for (what, bounds) in [("y", set.bounds()), ("x", set.x_bounds())] {
         for (index, (low, high)) in bounds.into_iter().enumerate() {
             if !(low <= high && low.is_finite() && high.is_finite()) {
                 return Err(CertifyError::Bounds {

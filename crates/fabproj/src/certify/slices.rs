@@ -2,7 +2,7 @@
 
 use super::certificate::ParameterInterval;
 use super::{Plan, Share, Slice};
-use crate::set::{ConstraintSet, Interval};
+use crate::set::{Interval, Set};
 
 /// Slices of each coordinate of x.
 const SLICES: usize = 8;
@@ -41,10 +41,10 @@ pub enum Outcome {
 }
 
 impl Slices {
-    pub fn new(parameter_dim: usize) -> Self {
-        let cells = if parameter_dim == 2 { CELLS * CELLS } else { 0 };
+    pub fn new(x_dim: usize) -> Self {
+        let cells = if x_dim == 2 { CELLS * CELLS } else { 0 };
         Self {
-            counts: vec![Count::default(); SLICES * parameter_dim + cells],
+            counts: vec![Count::default(); SLICES * x_dim + cells],
         }
     }
 
@@ -70,9 +70,9 @@ impl Slices {
     }
 
     /// The shares. Their bounds hold together: the chance of an error is divided among them.
-    pub fn shares(&self, set: &dyn ConstraintSet, plan: &Plan) -> Vec<Slice> {
+    pub fn shares(&self, set: &dyn Set, plan: &Plan) -> Vec<Slice> {
         let confidence = 1.0 - (1.0 - plan.confidence) / self.counts.len().max(1) as f64;
-        let (bounds, names) = (set.parameter_bounds(), set.parameter_names());
+        let (bounds, names) = (set.x_bounds(), set.x_names());
         let interval = |coordinate: usize, index: usize, parts: usize| {
             let (low, high) = bounds[coordinate];
             let at = |part: usize| low + (high - low) * part as f64 / parts as f64;

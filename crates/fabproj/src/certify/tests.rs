@@ -39,18 +39,18 @@ fn unit(dim: usize) -> Frame {
 }
 
 /// A model whose networks multiply by the factors given: a projection onto a multiple of `latent`.
-fn model(dim: usize, parameter_dim: usize, latent: LatentSet, decoder: f32) -> Model {
+fn model(dim: usize, x_dim: usize, latent: LatentSet, decoder: f32) -> Model {
     Model {
         dim,
-        parameter_dim,
+        parameter_dim: x_dim,
         frame: unit(dim),
-        parameter_frame: unit(parameter_dim),
+        parameter_frame: unit(x_dim),
         gate: None,
         charts: vec![Chart {
             frame: unit(dim),
-            encoder: linear(dim, dim + parameter_dim, 1.0),
+            encoder: linear(dim, dim + x_dim, 1.0),
             latent,
-            decoders: vec![linear(dim, dim + parameter_dim, decoder)],
+            decoders: vec![linear(dim, dim + x_dim, decoder)],
             decoder_gate: None,
             blend: Blend::Soft,
         }],
@@ -319,7 +319,7 @@ fn distances_to_unknown_nearest_points_are_null() {
     let disc = FnSet::builder("unit disc", vec![(-2.0, 2.0); 2], |y: &[f64], _: &[f64]| {
         y[0] * y[0] + y[1] * y[1] <= 1.0
     });
-    let set: Arc<dyn ConstraintSet> = Arc::new(disc.build().unwrap());
+    let set: Arc<dyn Set> = Arc::new(disc.build().unwrap());
     let latent = LatentSet::Ball {
         radius: 0.999,
         smooth: None,

@@ -6,7 +6,7 @@ use fabproj_core::Frame;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::set::{ConstraintSet, Interval};
+use crate::set::{Interval, Set};
 
 /// How far beyond the bounds a point still counts as inside them, relative to their width: outputs
 /// that sit on a bound must not fail for a rounding error.
@@ -95,7 +95,7 @@ impl Units {
 /// A constraint set seen from training: the part of C(x) inside the bounds, in working units, with
 /// every membership query counted.
 pub struct Oracle<'a> {
-    set: &'a dyn ConstraintSet,
+    set: &'a dyn Set,
     bounds: Vec<Interval>,
     units: Units,
     queries: AtomicU64,
@@ -103,7 +103,7 @@ pub struct Oracle<'a> {
 
 impl<'a> Oracle<'a> {
     /// An oracle in raw units (scale 1, centre 0).
-    pub fn new(set: &'a dyn ConstraintSet) -> Self {
+    pub fn new(set: &'a dyn Set) -> Self {
         let bounds = set.bounds();
         let units = Units {
             centre: vec![0.0; bounds.len()],
@@ -123,7 +123,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// The set behind it.
-    pub fn set(&self) -> &'a dyn ConstraintSet {
+    pub fn set(&self) -> &'a dyn Set {
         self.set
     }
 

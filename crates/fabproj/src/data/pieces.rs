@@ -47,7 +47,7 @@ pub struct Pieces {
 impl Pieces {
     /// Builds the graph over at most `nodes` feasible rows.
     pub fn find(pool: &Pool, nodes: usize, rng: &mut ChaCha8Rng) -> Self {
-        let joint_dim = pool.dim() + pool.parameter_dim();
+        let joint_dim = pool.dim() + pool.x_dim();
         let rows = index::sample(rng, pool.feasible.len(), nodes.min(pool.feasible.len()));
         let mut points = Vec::with_capacity(rows.len() * joint_dim);
         for row in rows.iter() {
@@ -385,13 +385,13 @@ impl Partition for Cells<'_> {
 fn segment_feasible(pool: &Pool, a: &[f32], b: &[f32], checks: usize) -> bool {
     let dim = pool.dim();
     let mut joint = vec![0.0f32; a.len()];
-    let mut x = vec![0.0; pool.parameter_dim()];
+    let mut x = vec![0.0; pool.x_dim()];
     (1..=checks).all(|step| {
         let share = step as f32 / (checks + 1) as f32;
         for (j, value) in joint.iter_mut().enumerate() {
             *value = a[j] + share * (b[j] - a[j]);
         }
-        pool.parameter_units.raw(&joint[dim..], &mut x);
+        pool.x_units.raw(&joint[dim..], &mut x);
         pool.oracle.contains(&joint[..dim], &x)
     })
 }
@@ -433,7 +433,7 @@ mod tests {
     use crate::data::PoolSizes;
     use crate::set::{FnSet, built_in};
 
-    fn pieces_of(set: &dyn crate::set::ConstraintSet) -> (usize, usize) {
+    fn pieces_of(set: &dyn crate::set::Set) -> (usize, usize) {
         let sizes = PoolSizes {
             states: 60,
             feasible: 3_000,

@@ -8,7 +8,7 @@ use super::boundary::{Boundary, normalise};
 use super::draw::Draw;
 use super::oracle::{Oracle, Units};
 use super::restore::Restorer;
-use crate::set::ConstraintSet;
+use crate::set::Set;
 
 /// How many rows of each kind to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub struct Pool<'a> {
     /// Membership, in the pool's units.
     pub oracle: Oracle<'a>,
     /// Working units of x.
-    pub parameter_units: Units,
+    pub x_units: Units,
     /// x of every state, raw units.
     pub states: Vec<Vec<f64>>,
     /// x of every state, working units, row after row.
@@ -111,7 +111,7 @@ pub const BANK_DIMENSIONS: usize = 3;
 impl<'a> Pool<'a> {
     /// Draws everything.
     pub fn draw(
-        set: &'a dyn ConstraintSet,
+        set: &'a dyn Set,
         sizes: &PoolSizes,
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, PoolError> {
@@ -119,14 +119,14 @@ impl<'a> Pool<'a> {
         let raw = Draw::collect(&oracle, draw_states(set, sizes.states, rng), sizes, rng)?;
         let units = Units::of_rows(&raw.feasible_flat(), oracle.bounds());
         let oracle = oracle.with_units(units);
-        let parameter_units = Units::of_bounds(&set.parameter_bounds());
+        let x_units = Units::of_bounds(&set.x_bounds());
         let mut states_inner = Vec::new();
         for x in &raw.states {
-            parameter_units.push(x, &mut states_inner);
+            x_units.push(x, &mut states_inner);
         }
         let mut pool = Pool {
             oracle,
-            parameter_units,
+            x_units,
             states: raw.states.clone(),
             states_inner,
             feasible: Rows::default(),
@@ -150,13 +150,13 @@ impl<'a> Pool<'a> {
     }
 
     /// Dimension of x.
-    pub fn parameter_dim(&self) -> usize {
-        self.parameter_units.centre.len()
+    pub fn x_dim(&self) -> usize {
+        self.x_units.centre.len()
     }
 
     /// x of a state in working units.
     pub fn state_inner(&self, state: u32) -> &[f32] {
-        let dim = self.parameter_dim();
+        let dim = self.x_dim();
         &self.states_inner[state as usize * dim..][..dim]
     }
 
@@ -317,15 +317,15 @@ fn by_state(rows: &Rows, states: usize, dim: usize) -> Vec<Vec<f32>> {
     grouped
 }
 
-fn knows_violation(set: &dyn ConstraintSet, raw: &Draw) -> bool {
+fn knows_violation(set: &dyn Set, raw: &Draw) -> bool {
     let y = &raw.feasible[0][..set.dim()];
     let violation = set.violation(y, &raw.states[0], &mut vec![0.0; y.len()]);
     violation.is_some()
 }
 
 /// Uniform parameter values; for a fixed set the single empty one.
-fn draw_states(set: &dyn ConstraintSet, count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
-    let bounds = set.parameter_bounds();
+fn draw_states(set: &dyn Set, count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+    let bounds = set.x_bounds();
     if bounds.is_empty() {
         return vec![Vec::new()];
     }

@@ -53,7 +53,7 @@ impl Slices {
     /// Takes C(x) apart at every state of the pool.
     pub fn find(pool: &Pool) -> Self {
         let dim = pool.dim();
-        let states = Tree::new(&pool.states_inner, pool.parameter_dim());
+        let states = Tree::new(&pool.states_inner, pool.x_dim());
         let mut own = vec![Vec::new(); pool.states.len()];
         for (y, state) in pool.feasible.y.chunks_exact(dim).zip(&pool.feasible.state) {
             own[*state as usize].extend_from_slice(y);

@@ -1,7 +1,7 @@
 //! Two moons without noise: two tubes around the arcs that do not touch.
 
 use super::vector::{PULL, is_finite, positive};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
 
 /// Everything within 0.15 of one of two half circles of radius 1: the upper half around (0, 0) and the
 /// lower half around (1, 0.5). The arcs are 0.5 apart, so a gap of 0.2 separates the two tubes; 0.15 is
@@ -43,7 +43,7 @@ fn nearest_of_arcs(y: &[f64]) -> ([f64; 2], f64) {
     if first.1 <= second.1 { first } else { second }
 }
 
-impl ConstraintSet for DisjointMoons {
+impl Set for DisjointMoons {
     fn dim(&self) -> usize {
         2
     }

@@ -1,7 +1,7 @@
 //! A ball with a bite: all points of a ball that are not inside a second, smaller ball.
 
 use super::vector::{PULL, distance, dot, is_finite, norm, positive, squared_distance};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
 
 /// ‖y‖ ≤ radius and ‖y - centre‖ ≥ bite, where the centre is fixed or is the parameter x.
 pub(super) struct BittenBall {
@@ -52,12 +52,12 @@ impl BittenBall {
     }
 }
 
-impl ConstraintSet for BittenBall {
+impl Set for BittenBall {
     fn dim(&self) -> usize {
         self.bounds.len()
     }
 
-    fn parameter_dim(&self) -> usize {
+    fn x_dim(&self) -> usize {
         if self.centre.is_some() { 0 } else { self.dim() }
     }
 
@@ -118,8 +118,8 @@ impl ConstraintSet for BittenBall {
         self.bounds.clone()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        vec![(-1.0, 1.0); self.parameter_dim()]
+    fn x_bounds(&self) -> Vec<Interval> {
+        vec![(-1.0, 1.0); self.x_dim()]
     }
 
     fn description(&self) -> Description {

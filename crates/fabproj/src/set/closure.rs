@@ -1,7 +1,7 @@
 //! A closure as a set.
 
 use super::vector::is_finite;
-use super::{ConstraintSet, Description, Interval, Result, SetError};
+use super::{Description, Interval, Result, Set, SetError};
 
 type Contains = Box<dyn Fn(&[f64], &[f64]) -> bool + Send + Sync>;
 type Violation = Box<dyn Fn(&[f64], &[f64], &mut [f64]) -> f64 + Send + Sync>;
@@ -10,13 +10,13 @@ type Nearest = Box<dyn Fn(&[f64], &[f64], &mut [f64]) -> bool + Send + Sync>;
 /// A set given by closures of the program.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, FnSet};
+/// use fabproj::set::{Set, FnSet};
 ///
 /// // A disc of radius x around the origin, for x from 1 to 2.
 /// let disc = FnSet::builder("disc", vec![(-3.0, 3.0); 2], |y, x| y[0].hypot(y[1]) <= x[0])
 ///     .parameters(vec![(1.0, 2.0)])
 ///     .names(["east", "north"])
-///     .parameter_names(["radius"])
+///     .x_names(["radius"])
 ///     .violation(|y, x, gradient| {
 ///         let length = y[0].hypot(y[1]);
 ///         let outside = length > x[0];
@@ -32,9 +32,9 @@ type Nearest = Box<dyn Fn(&[f64], &[f64], &mut [f64]) -> bool + Send + Sync>;
 pub struct FnSet {
     name: String,
     bounds: Vec<Interval>,
-    parameter_bounds: Vec<Interval>,
+    x_bounds: Vec<Interval>,
     names: Vec<String>,
-    parameter_names: Vec<String>,
+    x_names: Vec<String>,
     contains: Contains,
     violation: Option<Violation>,
     nearest: Option<Nearest>,
@@ -53,9 +53,9 @@ impl FnSet {
             set: FnSet {
                 name: name.into(),
                 bounds,
-                parameter_bounds: Vec::new(),
+                x_bounds: Vec::new(),
                 names: Vec::new(),
-                parameter_names: Vec::new(),
+                x_names: Vec::new(),
                 contains: Box::new(contains),
                 violation: None,
                 nearest: None,
@@ -73,7 +73,7 @@ pub struct FnSetBuilder {
 impl FnSetBuilder {
     /// Makes the set depend on parameters x from this region.
     pub fn parameters(mut self, bounds: Vec<Interval>) -> Self {
-        self.set.parameter_bounds = bounds;
+        self.set.x_bounds = bounds;
         self
     }
 
@@ -84,8 +84,8 @@ impl FnSetBuilder {
     }
 
     /// Names the parameters; `x0`, `x1`, … otherwise.
-    pub fn parameter_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.set.parameter_names = names.into_iter().map(Into::into).collect();
+    pub fn x_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.set.x_names = names.into_iter().map(Into::into).collect();
         self
     }
 
@@ -123,20 +123,15 @@ impl FnSetBuilder {
             });
         }
         check_intervals("bounds", &set.bounds)?;
-        check_intervals("parameter bounds", &set.parameter_bounds)?;
+        check_intervals("parameter bounds", &set.x_bounds)?;
         complete_names(
             "names of coordinates",
             "y",
             set.bounds.len(),
             &mut set.names,
         )?;
-        let parameters = set.parameter_bounds.len();
-        complete_names(
-            "names of parameters",
-            "x",
-            parameters,
-            &mut set.parameter_names,
-        )?;
+        let parameters = set.x_bounds.len();
+        complete_names("names of parameters", "x", parameters, &mut set.x_names)?;
         Ok(set)
     }
 }
@@ -177,13 +172,13 @@ fn complete_names(
     }
 }
 
-impl ConstraintSet for FnSet {
+impl Set for FnSet {
     fn dim(&self) -> usize {
         self.bounds.len()
     }
 
-    fn parameter_dim(&self) -> usize {
-        self.parameter_bounds.len()
+    fn x_dim(&self) -> usize {
+        self.x_bounds.len()
     }
 
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
@@ -211,16 +206,16 @@ impl ConstraintSet for FnSet {
         self.bounds.clone()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.parameter_bounds.clone()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.x_bounds.clone()
     }
 
     fn names(&self) -> Vec<String> {
         self.names.clone()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
-        self.parameter_names.clone()
+    fn x_names(&self) -> Vec<String> {
+        self.x_names.clone()
     }
 
     fn description(&self) -> Description {

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::delegate::same_coordinates;
-use super::{Calibration, ConstraintSet, Description, Interval, Reduced};
+use super::{Calibration, Description, Interval, Reduced, Set};
 
 /// Counts the membership queries that a set answers, so that training can say what it cost.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Counted, built_in};
+/// use fabproj::set::{Set, Counted, built_in};
 /// let set = Counted::new(built_in("torus")?);
 /// set.contains(&[1.5, 0.0, 0.0], &[]);
 /// assert_eq!(set.queries(), 1);
@@ -19,7 +19,7 @@ pub struct Counted<S> {
     queries: AtomicU64,
 }
 
-impl<S: ConstraintSet> Counted<S> {
+impl<S: Set> Counted<S> {
     /// Starts counting at zero.
     pub fn new(set: S) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl<S: ConstraintSet> Counted<S> {
     }
 }
 
-impl<S: ConstraintSet> ConstraintSet for Counted<S> {
+impl<S: Set> Set for Counted<S> {
     same_coordinates!();
 
     #[inline]

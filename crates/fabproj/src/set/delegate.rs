@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Calibration, ConstraintSet, Description, Interval};
+use super::{Calibration, Description, Interval, Set};
 
 /// The methods of a wrapper whose coordinates and parameters are those of its field `set`.
 macro_rules! same_coordinates {
@@ -11,20 +11,20 @@ macro_rules! same_coordinates {
             self.set.dim()
         }
 
-        fn parameter_dim(&self) -> usize {
-            self.set.parameter_dim()
+        fn x_dim(&self) -> usize {
+            self.set.x_dim()
         }
 
-        fn parameter_bounds(&self) -> Vec<$crate::set::Interval> {
-            self.set.parameter_bounds()
+        fn x_bounds(&self) -> Vec<$crate::set::Interval> {
+            self.set.x_bounds()
         }
 
         fn names(&self) -> Vec<String> {
             self.set.names()
         }
 
-        fn parameter_names(&self) -> Vec<String> {
-            self.set.parameter_names()
+        fn x_names(&self) -> Vec<String> {
+            self.set.x_names()
         }
     };
 }
@@ -32,13 +32,13 @@ pub(super) use same_coordinates;
 
 macro_rules! through_pointer {
     ($($pointer:ty),*) => {$(
-        impl<T: ConstraintSet + ?Sized> ConstraintSet for $pointer {
+        impl<T: Set + ?Sized> Set for $pointer {
             fn dim(&self) -> usize {
                 (**self).dim()
             }
 
-            fn parameter_dim(&self) -> usize {
-                (**self).parameter_dim()
+            fn x_dim(&self) -> usize {
+                (**self).x_dim()
             }
 
             #[inline]
@@ -58,16 +58,16 @@ macro_rules! through_pointer {
                 (**self).bounds()
             }
 
-            fn parameter_bounds(&self) -> Vec<Interval> {
-                (**self).parameter_bounds()
+            fn x_bounds(&self) -> Vec<Interval> {
+                (**self).x_bounds()
             }
 
             fn names(&self) -> Vec<String> {
                 (**self).names()
             }
 
-            fn parameter_names(&self) -> Vec<String> {
-                (**self).parameter_names()
+            fn x_names(&self) -> Vec<String> {
+                (**self).x_names()
             }
 
             fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {

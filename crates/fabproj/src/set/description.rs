@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Affine, And, ConstraintSet, Not, Or, Result, SetError, Shrink, built_in, from_toml};
+use super::{Affine, And, Not, Or, Result, Set, SetError, Shrink, built_in, from_toml};
 
 /// A set as it is written into a model file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ impl Description {
 /// assert_eq!(set.dim(), 3);
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
-pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintSet>> {
+pub fn from_description(description: &Description) -> Result<Arc<dyn Set>> {
     match description {
         Description::BuiltIn { name } => built_in(name),
         Description::Closure { name } => Err(SetError::NotRebuildable { name: name.clone() }),
@@ -131,6 +131,6 @@ pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintS
     }
 }
 
-fn from_descriptions(descriptions: &[Description]) -> Result<Vec<Arc<dyn ConstraintSet>>> {
+fn from_descriptions(descriptions: &[Description]) -> Result<Vec<Arc<dyn Set>>> {
     descriptions.iter().map(from_description).collect()
 }

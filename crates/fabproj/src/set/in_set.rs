@@ -2,7 +2,7 @@
 
 use fabproj_core::Membership;
 
-use super::ConstraintSet;
+use super::Set;
 
 /// Dimensions up to which a violation is computed without an allocation.
 const SMALL: usize = 64;
@@ -23,7 +23,7 @@ const SMALL: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct InSet<S>(pub S);
 
-impl<S: ConstraintSet> Membership for InSet<S> {
+impl<S: Set> Membership for InSet<S> {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         self.0.contains(y, x)
     }

@@ -7,7 +7,7 @@ use fabproj_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
 use crate::data::labelled::LabelReport;
 use crate::file::ModelFile;
 
@@ -19,8 +19,9 @@ pub struct LearnedRecord {
     pub points: LabelReport,
     /// The box of all points: the region of interest.
     pub bounds: Vec<Interval>,
-    /// The box of all parameters.
-    pub parameter_bounds: Vec<Interval>,
+    /// The box of all x.
+    #[serde(alias = "parameter_bounds")]
+    pub x_bounds: Vec<Interval>,
     /// The box of the feasible points, outside of which nothing counts as feasible.
     pub feasible_box: Vec<Interval>,
     /// How far the discriminator can be trusted.
@@ -75,7 +76,7 @@ impl Calibration {
 pub struct Learned {
     description: Description,
     names: Vec<String>,
-    parameter_names: Vec<String>,
+    x_names: Vec<String>,
     record: LearnedRecord,
     discriminator: Discriminator,
     scorer: Scorer,
@@ -134,13 +135,13 @@ impl Scorer {
     /// A projector serves as home of its discriminator; one that has no charts of its own yet gets the
     /// simplest that runs.
     pub(crate) fn new(discriminator: &Discriminator) -> Result<Self, ModelError> {
-        let (dim, parameter_dim) = (
+        let (dim, x_dim) = (
             discriminator.frame.centre.len(),
             discriminator.parameter_frame.centre.len(),
         );
         let mut model = Model {
             dim,
-            parameter_dim,
+            parameter_dim: x_dim,
             frame: discriminator.frame.clone(),
             parameter_frame: discriminator.parameter_frame.clone(),
             gate: None,
@@ -151,12 +152,12 @@ impl Scorer {
         };
         model.charts.push(Chart {
             frame: Frame::unit(dim),
-            encoder: Network::identity(dim + parameter_dim),
+            encoder: Network::identity(dim + x_dim),
             latent: LatentSet::Ball {
                 radius: 1.0,
                 smooth: None,
             },
-            decoders: vec![first_outputs(dim + 2 * parameter_dim, dim)],
+            decoders: vec![first_outputs(dim + 2 * x_dim, dim)],
             decoder_gate: None,
             blend: Blend::Soft,
         });
@@ -236,7 +237,7 @@ impl Learned {
         Ok(Self {
             description,
             names: names.0,
-            parameter_names: names.1,
+            x_names: names.1,
             record,
             discriminator,
             scorer,
@@ -261,7 +262,7 @@ impl Learned {
             ),
             (
                 "bounds of parameters",
-                record.parameter_bounds.len(),
+                record.x_bounds.len(),
                 model.parameter_dim,
             ),
         ];
@@ -277,7 +278,7 @@ impl Learned {
         Ok(Self {
             description: file.record.set.description.clone(),
             names: file.record.names.clone(),
-            parameter_names: file.record.parameter_names.clone(),
+            x_names: file.record.x_names.clone(),
             record: record.clone(),
             discriminator: Discriminator {
                 network: network.clone(),
@@ -315,13 +316,13 @@ impl Learned {
     }
 }
 
-impl ConstraintSet for Learned {
+impl Set for Learned {
     fn dim(&self) -> usize {
         self.record.bounds.len()
     }
 
-    fn parameter_dim(&self) -> usize {
-        self.record.parameter_bounds.len()
+    fn x_dim(&self) -> usize {
+        self.record.x_bounds.len()
     }
 
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
@@ -332,16 +333,16 @@ impl ConstraintSet for Learned {
         self.record.bounds.clone()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.record.parameter_bounds.clone()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.record.x_bounds.clone()
     }
 
     fn names(&self) -> Vec<String> {
         self.names.clone()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
-        self.parameter_names.clone()
+    fn x_names(&self) -> Vec<String> {
+        self.x_names.clone()
     }
 
     fn calibration(&self) -> Option<Calibration> {

@@ -49,15 +49,15 @@ pub type Interval = (f64, f64);
 /// training, certificates or baselines better. Decisions are made in f64; boundaries belong to the set.
 ///
 /// Every `y` and every slice that is written to has [`dim`](Self::dim) entries, every `x`
-/// [`parameter_dim`](Self::parameter_dim). Callers check what comes from outside; a set may panic on
+/// [`x_dim`](Self::x_dim). Callers check what comes from outside; a set may panic on
 /// other lengths, as indexing does.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Description, Interval};
+/// use fabproj::set::{Set, Description, Interval};
 ///
 /// struct HalfPlane;
 ///
-/// impl ConstraintSet for HalfPlane {
+/// impl Set for HalfPlane {
 ///     fn dim(&self) -> usize {
 ///         2
 ///     }
@@ -73,12 +73,12 @@ pub type Interval = (f64, f64);
 /// }
 /// assert!(HalfPlane.contains(&[0.5, 0.5], &[]));
 /// ```
-pub trait ConstraintSet: Send + Sync {
+pub trait Set: Send + Sync {
     /// Dimension of y.
     fn dim(&self) -> usize;
 
     /// Dimension of the parameters x; 0 when the set does not depend on any.
-    fn parameter_dim(&self) -> usize {
+    fn x_dim(&self) -> usize {
         0
     }
 
@@ -116,7 +116,7 @@ pub trait ConstraintSet: Send + Sync {
     }
 
     /// The region of the parameters.
-    fn parameter_bounds(&self) -> Vec<Interval> {
+    fn x_bounds(&self) -> Vec<Interval> {
         Vec::new()
     }
 
@@ -126,8 +126,8 @@ pub trait ConstraintSet: Send + Sync {
     }
 
     /// Names of the coordinates of x.
-    fn parameter_names(&self) -> Vec<String> {
-        (0..self.parameter_dim()).map(|i| format!("x{i}")).collect()
+    fn x_names(&self) -> Vec<String> {
+        (0..self.x_dim()).map(|i| format!("x{i}")).collect()
     }
 
     /// Names of the constraints that make up the set, for a set that is made of named ones.

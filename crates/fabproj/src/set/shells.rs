@@ -3,7 +3,7 @@
 use super::vector::{
     PULL, at_radius, distance, is_finite, positive, scaled_offset, squared_distance,
 };
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
 
 /// inner ≤ ‖y - centre‖ ≤ outer for one of the centres. The shells do not touch each other.
 pub(super) struct Shells {
@@ -85,7 +85,7 @@ impl Shells {
     }
 }
 
-impl ConstraintSet for Shells {
+impl Set for Shells {
     fn dim(&self) -> usize {
         self.bounds.len()
     }

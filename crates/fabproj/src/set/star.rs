@@ -3,7 +3,7 @@
 use std::f64::consts::{PI, TAU};
 
 use super::vector::{PULL, is_finite, positive};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
 
 /// ‖y‖ ≤ ρ(θ): ρ falls linearly in the angle from 2 at a tip to 1 at a valley and rises again. Valleys
 /// at 0°, 72°, …; tips at 36°, 108°, ….
@@ -25,7 +25,7 @@ fn radius(angle: f64) -> (f64, f64) {
     }
 }
 
-impl ConstraintSet for Star {
+impl Set for Star {
     fn dim(&self) -> usize {
         2
     }

@@ -1,7 +1,7 @@
 //! The solid torus.
 
 use super::vector::{PULL, is_finite, positive};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
 
 /// Everything within 0.5 of the circle of radius 1.5 in the plane of the first two coordinates.
 pub(super) struct Torus;
@@ -25,7 +25,7 @@ fn outward(y: &[f64], axial: f64) -> [f64; 2] {
     }
 }
 
-impl ConstraintSet for Torus {
+impl Set for Torus {
     fn dim(&self) -> usize {
         3
     }

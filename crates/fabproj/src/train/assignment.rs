@@ -56,7 +56,7 @@ impl Assignment {
                     infeasible: own,
                     visitors: Rows::default(),
                 };
-                if dim <= BANK_DIMENSIONS && pool.parameter_dim() > 0 {
+                if dim <= BANK_DIMENSIONS && pool.x_dim() > 0 {
                     let others = infeasible.iter().filter(|(_, of)| *of as usize != chart);
                     admit(pool, &mut rows, others.map(|(row, _)| *row));
                 }

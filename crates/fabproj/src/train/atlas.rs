@@ -51,7 +51,7 @@ fn new_gate(
     hidden: &[usize],
     rng: &mut ChaCha8Rng,
 ) -> Result<Mlp, SpecError> {
-    let inputs = pool.dim() + pool.parameter_dim();
+    let inputs = pool.dim() + pool.x_dim();
     Mlp::new(MlpSpec::new(inputs, hidden, charts), rng)
 }
 
@@ -171,7 +171,7 @@ impl Atlas {
     }
 
     /// The same in raw units, without anchors.
-    pub fn model(&self, units: &Units, parameter_units: &Units) -> Model {
+    pub fn model(&self, units: &Units, x_units: &Units) -> Model {
         let charts = self.charts.iter().map(|chart| {
             let raw_scale = units.scale.iter().map(|s| s * f64::from(chart.scale));
             let raw_centre = (0..units.centre.len())
@@ -190,9 +190,9 @@ impl Atlas {
         });
         Model {
             dim: units.centre.len(),
-            parameter_dim: parameter_units.centre.len(),
+            parameter_dim: x_units.centre.len(),
             frame: units.frame(),
-            parameter_frame: parameter_units.frame(),
+            parameter_frame: x_units.frame(),
             gate: self.gate.as_ref().map(Mlp::to_network),
             charts: charts.collect(),
             discriminator: None,

@@ -433,7 +433,7 @@ impl Cells {
     fn new(pool: &Pool) -> Self {
         // In three dimensions the cells are coarser, or nearly all of them would need more decodes.
         let side = if pool.dim() < 3 { 0.1 } else { 0.25 };
-        let use_grid = pool.dim() <= 3 && pool.parameter_dim() == 0;
+        let use_grid = pool.dim() <= 3 && pool.x_dim() == 0;
         Self {
             visited: HashSet::new(),
             side,

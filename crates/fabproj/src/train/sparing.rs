@@ -15,7 +15,7 @@ use super::session::{Event, Session};
 use super::shape::{ShapeSummary, shape, stream};
 use crate::data::PoolError;
 use crate::data::labelled::{LabelledData, LabelledError};
-use crate::set::{ConstraintSet, Description, Interval, Learned};
+use crate::set::{Description, Interval, Learned, Set};
 
 /// Share of the queries that go to inputs of interest, wherever they are.
 const EVERYWHERE: f64 = 0.3;
@@ -28,7 +28,7 @@ const HALVINGS: usize = 8;
 
 /// Trains by the `default` recipe with at most `queries` membership queries.
 pub(super) fn shape_sparingly(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     config: &ShapeConfig,
     queries: u64,
     seed: u64,
@@ -61,7 +61,7 @@ pub(super) fn shape_sparingly(
     Ok((model, summary))
 }
 
-fn verified(set: &dyn ConstraintSet, anchor: &Anchor) -> bool {
+fn verified(set: &dyn Set, anchor: &Anchor) -> bool {
     let wide = |values: &[f32]| values.iter().map(|v| f64::from(*v)).collect::<Vec<_>>();
     set.contains(&wide(&anchor.point), &wide(&anchor.parameters))
 }
@@ -81,17 +81,17 @@ fn known_points(model: &Model, data: &LabelledData, count: usize) -> Vec<Anchor>
 
 /// The set with the membership test of its discriminator.
 struct Guess<'a> {
-    set: &'a dyn ConstraintSet,
+    set: &'a dyn Set,
     learned: &'a Learned,
 }
 
-impl ConstraintSet for Guess<'_> {
+impl Set for Guess<'_> {
     fn dim(&self) -> usize {
         self.set.dim()
     }
 
-    fn parameter_dim(&self) -> usize {
-        self.set.parameter_dim()
+    fn x_dim(&self) -> usize {
+        self.set.x_dim()
     }
 
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
@@ -106,8 +106,8 @@ impl ConstraintSet for Guess<'_> {
         self.set.draw_input(x, uniform, y);
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.set.parameter_bounds()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.set.x_bounds()
     }
 
     fn description(&self) -> Description {
@@ -117,7 +117,7 @@ impl ConstraintSet for Guess<'_> {
 
 /// Points of which the set has told whether they are feasible.
 struct Gathering<'a> {
-    set: &'a dyn ConstraintSet,
+    set: &'a dyn Set,
     /// Points that may be asked about.
     most: usize,
     points: Vec<f64>,
@@ -129,7 +129,7 @@ struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    fn new(set: &'a dyn ConstraintSet, queries: u64, rng: ChaCha8Rng) -> Self {
+    fn new(set: &'a dyn Set, queries: u64, rng: ChaCha8Rng) -> Self {
         Self {
             set,
             most: ((1.0 - ANCHORS) * queries as f64) as usize,
@@ -182,7 +182,7 @@ impl<'a> Gathering<'a> {
         LabelledData::new(
             self.set.names(),
             self.points,
-            self.set.parameter_names(),
+            self.set.x_names(),
             self.parameters,
             self.labels,
         )
@@ -197,7 +197,7 @@ impl<'a> Gathering<'a> {
     }
 
     fn draw_parameters(&mut self) -> Vec<f64> {
-        let bounds = self.set.parameter_bounds().into_iter();
+        let bounds = self.set.x_bounds().into_iter();
         bounds
             .map(|(low, high)| low + (high - low) * self.rng.random::<f64>())
             .collect()
@@ -212,13 +212,13 @@ impl<'a> Gathering<'a> {
 
     /// A random point with the given label, and its parameters.
     fn pick(&mut self, label: bool) -> (Vec<f64>, Vec<f64>) {
-        let (dim, parameter_dim) = (self.set.dim(), self.set.parameter_dim());
+        let (dim, x_dim) = (self.set.dim(), self.set.x_dim());
         loop {
             let row = self.rng.random_range(0..self.labels.len());
             if self.labels[row] == label {
                 return (
                     self.points[row * dim..][..dim].to_vec(),
-                    self.parameters[row * parameter_dim..][..parameter_dim].to_vec(),
+                    self.parameters[row * x_dim..][..x_dim].to_vec(),
                 );
             }
         }

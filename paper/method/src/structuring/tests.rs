@@ -55,9 +55,9 @@ fn tiny() -> PaperConfig {
 }
 
 impl Example {
-    fn new(config: &PaperConfig, parameter_dim: usize, mask: bool, seed: u64) -> Self {
+    fn new(config: &PaperConfig, x_dim: usize, mask: bool, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut autoencoder = Autoencoder::new(config, (2, parameter_dim), &mut rng).unwrap();
+        let mut autoencoder = Autoencoder::new(config, (2, x_dim), &mut rng).unwrap();
         // Larger latents than a fresh encoder gives, so that both sides of the hinge are seen.
         let encoder = &mut autoencoder.encoder.network;
         let last = encoder.spec().layer_count() - 1;
@@ -66,7 +66,7 @@ impl Example {
             .iter_mut()
             .for_each(|weight| *weight *= 4.0);
         let step = Structuring::new(autoencoder, config, mask, 2.5, &mut rng).unwrap();
-        let width = 2 + parameter_dim;
+        let width = 2 + x_dim;
         let rows = (0..ROWS * width).map(|_| rng.random_range(-1.5f32..1.5));
         let mut example = Self {
             step,
@@ -101,7 +101,7 @@ impl Example {
         ball.resize(ROWS, vec![0.0; shape.latent_dim]);
         Problem {
             dim: shape.dim,
-            rows: wide(&self.rows, shape.dim + shape.parameter_dim),
+            rows: wide(&self.rows, shape.dim + shape.x_dim),
             labels: self.labels.clone(),
             oracle: self.oracle.clone(),
             ball,
@@ -165,11 +165,11 @@ impl Example {
 #[test]
 fn the_composite_loss_has_the_gradient_of_its_differences() {
     for seed in 0..3 {
-        for parameter_dim in [0, 1] {
+        for x_dim in [0, 1] {
             for decoders in [1, 2, 3] {
                 let config = PaperConfig { decoders, ..tiny() };
-                let what = format!("{decoders} decoders, {parameter_dim} parameters");
-                Example::new(&config, parameter_dim, false, seed).check(&what);
+                let what = format!("{decoders} decoders, {x_dim} parameters");
+                Example::new(&config, x_dim, false, seed).check(&what);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Steps of the paper's two phases, as the preset `paper` makes them on `concentric-circles`.
 
 use fab_method::{PaperConfig, PaperTraining, PhaseOne};
-use fabproj::set::{ConstraintSet, built_in};
+use fabproj::set::{Set, built_in};
 use fabproj::train::Session;
 
 use crate::{Case, Outcome};
@@ -24,7 +24,7 @@ fn config() -> PaperConfig {
 
 /// The set stays for as long as the process does.
 fn training() -> Outcome<PaperTraining<'static>> {
-    let set: &'static dyn ConstraintSet = &**Box::leak(Box::new(built_in("concentric-circles")?));
+    let set: &'static dyn Set = &**Box::leak(Box::new(built_in("concentric-circles")?));
     Ok(PaperTraining::new(set, &config().validate()?, 42)?)
 }
 

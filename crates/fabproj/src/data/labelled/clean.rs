@@ -44,7 +44,7 @@ impl LabelledData {
     /// contradictions leave rows of one label alone.
     pub fn clean(&self) -> Result<(Self, LabelReport), LabelledError> {
         let (y_kept, y_constant) = varying(&self.points, &self.names);
-        let (x_kept, x_constant) = varying(&self.parameters, &self.parameter_names);
+        let (x_kept, x_constant) = varying(&self.parameters, &self.x_names);
         if y_kept.is_empty() {
             return Err(LabelledError::Constant { rows: self.rows() });
         }
@@ -71,7 +71,7 @@ impl LabelledData {
         let cleaned = Self::new(
             picked(&self.names, &y_kept),
             points,
-            picked(&self.parameter_names, &x_kept),
+            picked(&self.x_names, &x_kept),
             parameters,
             labels,
         )?;
@@ -175,7 +175,7 @@ mod tests {
         .unwrap();
         assert_eq!(report.constant, ["b", "c"]);
         assert_eq!(
-            (cleaned.names(), cleaned.parameter_dim()),
+            (cleaned.names(), cleaned.x_dim()),
             (&["a".to_owned()][..], 0)
         );
         assert_eq!(cleaned.points(), [1.0, 2.0, 3.0]);

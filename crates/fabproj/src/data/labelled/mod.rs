@@ -42,7 +42,7 @@ pub const MAX_NUMBERS: usize = 1 << 26;
 pub struct LabelledData {
     names: Vec<String>,
     points: Vec<f64>,
-    parameter_names: Vec<String>,
+    x_names: Vec<String>,
     parameters: Vec<f64>,
     labels: Vec<bool>,
 }
@@ -56,7 +56,7 @@ impl LabelledData {
     pub fn new(
         names: Vec<String>,
         points: Vec<f64>,
-        parameter_names: Vec<String>,
+        x_names: Vec<String>,
         parameters: Vec<f64>,
         labels: Vec<bool>,
     ) -> Result<Self, LabelledError> {
@@ -67,7 +67,7 @@ impl LabelledData {
         if rows == 0 {
             return Err(LabelledError::Empty);
         }
-        let parts = [("y", &names, &points), ("x", &parameter_names, &parameters)];
+        let parts = [("y", &names, &points), ("x", &x_names, &parameters)];
         for (what, names, values) in parts {
             let expected = rows * names.len();
             if values.len() != expected {
@@ -95,7 +95,7 @@ impl LabelledData {
         Ok(Self {
             names,
             points,
-            parameter_names,
+            x_names,
             parameters,
             labels,
         })
@@ -117,8 +117,8 @@ impl LabelledData {
     }
 
     /// Dimension of x.
-    pub fn parameter_dim(&self) -> usize {
-        self.parameter_names.len()
+    pub fn x_dim(&self) -> usize {
+        self.x_names.len()
     }
 
     /// Names of the coordinates of y.
@@ -127,8 +127,8 @@ impl LabelledData {
     }
 
     /// Names of the coordinates of x.
-    pub fn parameter_names(&self) -> &[String] {
-        &self.parameter_names
+    pub fn x_names(&self) -> &[String] {
+        &self.x_names
     }
 
     /// All points, row after row.
@@ -159,13 +159,13 @@ impl LabelledData {
     /// # Panics
     /// If there is no such row.
     pub fn x(&self, row: usize) -> &[f64] {
-        &self.parameters[row * self.parameter_dim()..][..self.parameter_dim()]
+        &self.parameters[row * self.x_dim()..][..self.x_dim()]
     }
 
     /// A fingerprint of the numbers and labels; names do not count.
     pub fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        for size in [self.rows(), self.dim(), self.parameter_dim()] {
+        for size in [self.rows(), self.dim(), self.x_dim()] {
             hasher.update(&(size as u64).to_le_bytes());
         }
         for value in self.points.iter().chain(&self.parameters) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::set::delegate::same_coordinates;
 use crate::set::vector::{dot, with_buffer};
-use crate::set::{ConstraintSet, Description, Interval, Result, SetError};
+use crate::set::{Description, Interval, Result, Set, SetError};
 
 /// A pivot smaller than this part of the largest entry makes a matrix singular.
 const SMALLEST_PIVOT: f64 = 1e-12;
@@ -19,14 +19,14 @@ const SIMILAR: f64 = 1e-12;
 /// A point is judged at its origin A⁻¹(y - b), so boundaries are exact up to rounding.
 ///
 /// ```
-/// use fabproj::set::{Affine, ConstraintSet, built_in};
+/// use fabproj::set::{Affine, Set, built_in};
 /// let wide = Affine::new(built_in("concentric-circles")?, vec![3.0, 0.0, 0.0, 1.0], vec![10.0, 0.0])?;
 /// assert!(wide.contains(&[14.5, 0.0], &[]));
 /// assert!(!wide.contains(&[10.0, 0.0], &[]));
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
 pub struct Affine {
-    set: Arc<dyn ConstraintSet>,
+    set: Arc<dyn Set>,
     matrix: Vec<f64>,
     inverse: Vec<f64>,
     offset: Vec<f64>,
@@ -39,7 +39,7 @@ impl Affine {
     /// # Errors
     ///
     /// When the sizes do not fit the set, when a number is not finite, or when A has no inverse.
-    pub fn new(set: Arc<dyn ConstraintSet>, matrix: Vec<f64>, offset: Vec<f64>) -> Result<Self> {
+    pub fn new(set: Arc<dyn Set>, matrix: Vec<f64>, offset: Vec<f64>) -> Result<Self> {
         let dim = set.dim();
         for (what, expected, found) in [
             ("matrix of an affine map", dim * dim, matrix.len()),
@@ -95,7 +95,7 @@ impl Affine {
     }
 }
 
-impl ConstraintSet for Affine {
+impl Set for Affine {
     same_coordinates!();
 
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {

@@ -4,45 +4,41 @@ use std::sync::Arc;
 
 use super::parameters_of;
 use crate::set::vector::{distance, with_buffer};
-use crate::set::{ConstraintSet, Description, Interval, Result, SetError};
+use crate::set::{Description, Interval, Result, Set, SetError};
 
 /// Sets of the same y, with what they agree on. Sets with parameters share one x; fixed sets may
 /// stand beside them.
 struct Members {
-    sets: Vec<Arc<dyn ConstraintSet>>,
-    parameter_bounds: Vec<Interval>,
+    sets: Vec<Arc<dyn Set>>,
+    x_bounds: Vec<Interval>,
     /// Which member names the parameters.
     conditional: Option<usize>,
 }
 
 impl Members {
-    fn new(sets: Vec<Arc<dyn ConstraintSet>>) -> Result<Self> {
+    fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let dim = sets.first().ok_or(SetError::NoSets)?.dim();
-        let conditional = sets.iter().position(|set| set.parameter_dim() > 0);
-        let parameter_dim = conditional.map_or(0, |index| sets[index].parameter_dim());
+        let conditional = sets.iter().position(|set| set.x_dim() > 0);
+        let x_dim = conditional.map_or(0, |index| sets[index].x_dim());
         for set in &sets {
             check_length("coordinates of a combined set", dim, set.dim())?;
-            if set.parameter_dim() > 0 {
-                check_length(
-                    "parameters of a combined set",
-                    parameter_dim,
-                    set.parameter_dim(),
-                )?;
+            if set.x_dim() > 0 {
+                check_length("parameters of a combined set", x_dim, set.x_dim())?;
             }
         }
         let regions: Vec<_> = sets
             .iter()
-            .filter(|set| set.parameter_dim() > 0)
-            .map(|set| set.parameter_bounds())
+            .filter(|set| set.x_dim() > 0)
+            .map(|set| set.x_bounds())
             .collect();
-        let parameter_bounds = if regions.is_empty() {
+        let x_bounds = if regions.is_empty() {
             Vec::new()
         } else {
             intersection(&regions)?
         };
         Ok(Self {
             sets,
-            parameter_bounds,
+            x_bounds,
             conditional,
         })
     }
@@ -55,9 +51,9 @@ impl Members {
         self.sets[0].names()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
+    fn x_names(&self) -> Vec<String> {
         self.conditional
-            .map_or_else(Vec::new, |index| self.sets[index].parameter_names())
+            .map_or_else(Vec::new, |index| self.sets[index].x_names())
     }
 
     fn bounds(&self) -> Vec<Vec<Interval>> {
@@ -110,7 +106,7 @@ fn hull(regions: &[Vec<Interval>]) -> Vec<Interval> {
 /// intersection of theirs. The nearest point is not known: it need not be nearest in any one of them.
 ///
 /// ```
-/// use fabproj::set::{And, ConstraintSet, built_in};
+/// use fabproj::set::{And, Set, built_in};
 /// let lens = And::new(vec![built_in("star-shaped")?, built_in("blob-with-bite")?])?;
 /// assert!(lens.contains(&[-0.5, 0.0], &[]));
 /// assert!(!lens.contains(&[0.5, 0.0], &[]), "in the bite");
@@ -127,24 +123,24 @@ impl And {
     /// # Errors
     ///
     /// When there is no set, when dimensions differ, or when the bounds do not meet.
-    pub fn new(sets: Vec<Arc<dyn ConstraintSet>>) -> Result<Self> {
+    pub fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let members = Members::new(sets)?;
         let bounds = intersection(&members.bounds())?;
         Ok(Self { members, bounds })
     }
 }
 
-impl ConstraintSet for And {
+impl Set for And {
     fn dim(&self) -> usize {
         self.members.dim()
     }
 
-    fn parameter_dim(&self) -> usize {
-        self.members.parameter_bounds.len()
+    fn x_dim(&self) -> usize {
+        self.members.x_bounds.len()
     }
 
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        let inside = |set: &Arc<dyn ConstraintSet>| set.contains(y, parameters_of(set.as_ref(), x));
+        let inside = |set: &Arc<dyn Set>| set.contains(y, parameters_of(set.as_ref(), x));
         self.members.sets.iter().all(inside)
     }
 
@@ -166,16 +162,16 @@ impl ConstraintSet for And {
         self.bounds.clone()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.members.parameter_bounds.clone()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.members.x_bounds.clone()
     }
 
     fn names(&self) -> Vec<String> {
         self.members.names()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
-        self.members.parameter_names()
+    fn x_names(&self) -> Vec<String> {
+        self.members.x_names()
     }
 
     fn description(&self) -> Description {
@@ -191,7 +187,7 @@ impl ConstraintSet for And {
 /// all of theirs are. Its region of interest is the smallest box that holds theirs.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Or, built_in};
+/// use fabproj::set::{Set, Or, built_in};
 /// let both = Or::new(vec![built_in("shell-2d")?, built_in("two-moons")?])?;
 /// assert!(both.contains(&[-1.5, 0.0], &[]) && both.contains(&[0.0, 0.75], &[]));
 /// # Ok::<(), fabproj::set::SetError>(())
@@ -207,24 +203,24 @@ impl Or {
     /// # Errors
     ///
     /// When there is no set, or when dimensions differ.
-    pub fn new(sets: Vec<Arc<dyn ConstraintSet>>) -> Result<Self> {
+    pub fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let members = Members::new(sets)?;
         let bounds = hull(&members.bounds());
         Ok(Self { members, bounds })
     }
 }
 
-impl ConstraintSet for Or {
+impl Set for Or {
     fn dim(&self) -> usize {
         self.members.dim()
     }
 
-    fn parameter_dim(&self) -> usize {
-        self.members.parameter_bounds.len()
+    fn x_dim(&self) -> usize {
+        self.members.x_bounds.len()
     }
 
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        let inside = |set: &Arc<dyn ConstraintSet>| set.contains(y, parameters_of(set.as_ref(), x));
+        let inside = |set: &Arc<dyn Set>| set.contains(y, parameters_of(set.as_ref(), x));
         self.members.sets.iter().any(inside)
     }
 
@@ -264,16 +260,16 @@ impl ConstraintSet for Or {
         self.bounds.clone()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.members.parameter_bounds.clone()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.members.x_bounds.clone()
     }
 
     fn names(&self) -> Vec<String> {
         self.members.names()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
-        self.members.parameter_names()
+    fn x_names(&self) -> Vec<String> {
+        self.members.x_names()
     }
 
     fn description(&self) -> Description {

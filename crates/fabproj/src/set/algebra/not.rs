@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::set::delegate::same_coordinates;
 use crate::set::vector::is_finite;
-use crate::set::{ConstraintSet, Description, Interval};
+use crate::set::{Description, Interval, Set};
 
 /// What a set leaves of its own region of interest.
 ///
@@ -13,7 +13,7 @@ use crate::set::{ConstraintSet, Description, Interval};
 /// point do not follow from those of the original and are unknown.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Not, built_in};
+/// use fabproj::set::{Set, Not, built_in};
 /// let outside = Not::new(built_in("concentric-circles")?);
 /// assert!(outside.contains(&[0.0, 0.0], &[]));
 /// assert!(!outside.contains(&[1.0, 0.0], &[]), "the boundary stays with the ring");
@@ -21,19 +21,19 @@ use crate::set::{ConstraintSet, Description, Interval};
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
 pub struct Not {
-    set: Arc<dyn ConstraintSet>,
+    set: Arc<dyn Set>,
     bounds: Vec<Interval>,
 }
 
 impl Not {
     /// The complement of `set` within its bounds.
-    pub fn new(set: Arc<dyn ConstraintSet>) -> Self {
+    pub fn new(set: Arc<dyn Set>) -> Self {
         let bounds = set.bounds();
         Self { set, bounds }
     }
 }
 
-impl ConstraintSet for Not {
+impl Set for Not {
     same_coordinates!();
 
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {

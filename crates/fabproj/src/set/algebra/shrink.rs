@@ -8,7 +8,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::set::delegate::same_coordinates;
 use crate::set::vector::{norm, with_buffer};
-use crate::set::{ConstraintSet, Description, Interval, Result, SetError};
+use crate::set::{Description, Interval, Result, Set, SetError};
 
 /// Pairs of opposite directions that are probed above two dimensions, besides the coordinate axes.
 const RANDOM_PAIRS: usize = 32;
@@ -27,14 +27,14 @@ const PLANAR: usize = 16;
 /// membership says so.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Shrink, built_in};
+/// use fabproj::set::{Set, Shrink, built_in};
 /// let ring = Shrink::new(built_in("concentric-circles")?, 0.1)?;
 /// assert!(ring.contains(&[1.2, 0.0], &[]));
 /// assert!(!ring.contains(&[1.05, 0.0], &[]));
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
 pub struct Shrink {
-    set: Arc<dyn ConstraintSet>,
+    set: Arc<dyn Set>,
     margin: f64,
     /// Offsets of the probes, one after the other; the first is zero.
     probes: Vec<f64>,
@@ -46,7 +46,7 @@ impl Shrink {
     /// # Errors
     ///
     /// When the margin is not a positive number.
-    pub fn new(set: Arc<dyn ConstraintSet>, margin: f64) -> Result<Self> {
+    pub fn new(set: Arc<dyn Set>, margin: f64) -> Result<Self> {
         if !(margin.is_finite() && margin > 0.0) {
             let what = "the margin of a shrunk set";
             return Err(SetError::Value {
@@ -93,7 +93,7 @@ fn directions(dim: usize) -> Vec<f64> {
     directions
 }
 
-impl ConstraintSet for Shrink {
+impl Set for Shrink {
     same_coordinates!();
 
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {

@@ -23,7 +23,7 @@ pub use self::reduced::Reduced;
 use self::variables::Variable;
 use super::expression::{Fault, Graph};
 use super::vector::is_finite;
-use super::{ConstraintSet, Description, Interval, Problem, Result, SetError};
+use super::{Description, Interval, Problem, Result, Set, SetError};
 
 /// The longest set file, in bytes. Quoted twice in a model file's header it must still fit there.
 const MAX_BYTES: usize = 1_000_000;
@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 1_000_000;
 /// A set that is described by constraints in a text: see `docs/set-files.md`.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, FileSet};
+/// use fabproj::set::{Set, FileSet};
 ///
 /// let set = FileSet::parse(
 ///     r#"
@@ -147,7 +147,7 @@ fn read_text(text: &str) -> std::result::Result<(FileSet, Option<Equalities>), F
 /// let message = error.to_string();
 /// assert!(message.starts_with("line 4, column 9: there is no name `sped`; near names: speed"));
 /// ```
-pub fn from_toml(text: &str) -> Result<Arc<dyn ConstraintSet>> {
+pub fn from_toml(text: &str) -> Result<Arc<dyn Set>> {
     Ok(match parse(text)? {
         (set, None) => Arc::new(set),
         (set, Some((elimination, rest))) => Arc::new(Reduced::new(set, elimination, rest)),
@@ -160,7 +160,7 @@ pub fn from_toml(text: &str) -> Result<Arc<dyn ConstraintSet>> {
 ///
 /// [`SetError::Unreadable`] for a file that cannot be read, [`SetError::File`] for one that does not
 /// describe a set.
-pub fn from_file(path: impl AsRef<Path>) -> Result<Arc<dyn ConstraintSet>> {
+pub fn from_file(path: impl AsRef<Path>) -> Result<Arc<dyn Set>> {
     let path = path.as_ref();
     let text = read(path)?;
     from_toml(&text).map_err(|error| named(error, path))
@@ -195,12 +195,12 @@ fn named(error: SetError, path: &Path) -> SetError {
     }
 }
 
-impl ConstraintSet for FileSet {
+impl Set for FileSet {
     fn dim(&self) -> usize {
         self.y.len()
     }
 
-    fn parameter_dim(&self) -> usize {
+    fn x_dim(&self) -> usize {
         self.x.len()
     }
 
@@ -221,7 +221,7 @@ impl ConstraintSet for FileSet {
         self.y.iter().map(|variable| variable.bounds).collect()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
+    fn x_bounds(&self) -> Vec<Interval> {
         self.x.iter().map(|variable| variable.bounds).collect()
     }
 
@@ -232,7 +232,7 @@ impl ConstraintSet for FileSet {
             .collect()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
+    fn x_names(&self) -> Vec<String> {
         self.x
             .iter()
             .map(|variable| variable.name.clone())

@@ -9,7 +9,7 @@ use super::eliminate::Elimination;
 use super::extent::upper;
 use super::program::Program;
 use crate::set::vector::{is_finite, positive, with_buffer};
-use crate::set::{ConstraintSet, Description, Interval};
+use crate::set::{Description, Interval, Set};
 
 /// Space around the region that the bounds of y leave, as a part of its width.
 const SPACE: f64 = 0.05;
@@ -26,7 +26,7 @@ const ROUNDING: f64 = 1e-9;
 /// lies within them and obeys the constraints that are not equalities.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, from_toml};
+/// use fabproj::set::{Set, from_toml};
 ///
 /// let set = from_toml(
 ///     r#"
@@ -110,7 +110,7 @@ impl Reduced {
 fn bounds(set: &FileSet, elimination: &Elimination) -> Vec<Interval> {
     let lift = &elimination.lift;
     let mut all = set.bounds();
-    all.extend(set.parameter_bounds());
+    all.extend(set.x_bounds());
     let extent = |column: usize, sign: f64| -> f64 {
         let rows = lift.basis.chunks_exact(lift.reduced_dim());
         let direction: Vec<f64> = rows.map(|row| sign * row[column]).collect();
@@ -132,13 +132,13 @@ fn bounds(set: &FileSet, elimination: &Elimination) -> Vec<Interval> {
         .collect()
 }
 
-impl ConstraintSet for Reduced {
+impl Set for Reduced {
     fn dim(&self) -> usize {
         self.lift.reduced_dim()
     }
 
-    fn parameter_dim(&self) -> usize {
-        self.set.parameter_dim()
+    fn x_dim(&self) -> usize {
+        self.set.x_dim()
     }
 
     fn contains(&self, z: &[f64], x: &[f64]) -> bool {
@@ -188,16 +188,16 @@ impl ConstraintSet for Reduced {
         });
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.set.parameter_bounds()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.set.x_bounds()
     }
 
     fn names(&self) -> Vec<String> {
         (0..self.dim()).map(|i| format!("z{i}")).collect()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
-        self.set.parameter_names()
+    fn x_names(&self) -> Vec<String> {
+        self.set.x_names()
     }
 
     fn constraints(&self) -> Vec<String> {

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use self::discs::Discs;
 use self::neighbours::Neighbours;
 use super::vector::{PULL, is_finite, positive};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
 
 /// How many points the reference cloud has.
 const POINTS: usize = 60_000;
@@ -58,7 +58,7 @@ impl TwoMoons {
     }
 }
 
-impl ConstraintSet for TwoMoons {
+impl Set for TwoMoons {
     fn dim(&self) -> usize {
         2
     }

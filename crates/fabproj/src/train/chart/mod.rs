@@ -159,7 +159,7 @@ impl<'a> ChartTraining<'a> {
         }
         let fit = Fit::new(config.latent, config.smooth, &inner, dim);
         let hidden = vec![config.width; config.depth];
-        let parameters = pool.parameter_dim();
+        let parameters = pool.x_dim();
         let encoder = MlpSpec::new(dim + parameters, &hidden, fit.latent_dim).with_skip(dim);
         let decoder =
             MlpSpec::new(fit.latent_dim + parameters, &hidden, dim).with_skip(fit.latent_dim);
@@ -299,7 +299,7 @@ impl<'a> ChartTraining<'a> {
     /// Back-propagates through decoder, clamp and encoder, and moves the weights.
     fn update(&mut self, encoded: usize, decoded: usize) {
         let dim = self.latent_dim;
-        let width = dim + self.pool.parameter_dim();
+        let width = dim + self.pool.x_dim();
         let total = self.steps();
         let rate = Cosine {
             peak: self.config.learning_rate,

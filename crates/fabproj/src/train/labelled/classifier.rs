@@ -38,7 +38,7 @@ impl Rows {
             }
         }
         Self {
-            inputs: data.dim() + data.parameter_dim(),
+            inputs: data.dim() + data.x_dim(),
             values,
             labels: data.labels().to_vec(),
         }

@@ -79,7 +79,7 @@ impl LabelledConfig {
 ///
 /// ```
 /// use fabproj::data::labelled::LabelledData;
-/// use fabproj::set::ConstraintSet;
+/// use fabproj::set::Set;
 /// use fabproj::train::{LabelledConfig, Session, learn_set};
 ///
 /// // The interval from 0 to 1, known by points at every hundredth.
@@ -140,7 +140,7 @@ pub fn learn_set(
         rows: report.rows,
         hash: data.hash(),
     };
-    let names = (data.names().to_vec(), data.parameter_names().to_vec());
+    let names = (data.names().to_vec(), data.x_names().to_vec());
     let record = region.record(report, calibration);
     Ok(Learned::new(description, names, record, discriminator)?)
 }
@@ -154,7 +154,7 @@ fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
 /// Where the points are.
 struct Region {
     bounds: Vec<Interval>,
-    parameter_bounds: Vec<Interval>,
+    x_bounds: Vec<Interval>,
     feasible_box: Vec<Interval>,
     /// Units in which the feasible box is [-1, 1], and so are the parameters.
     frame: Frame,
@@ -179,12 +179,12 @@ impl Region {
         let feasible = rows().filter(|row| data.labels()[*row]);
         let feasible_box = extent(feasible.map(|row| data.y(row)), data.dim());
         let bounds = extent(rows().map(|row| data.y(row)), data.dim());
-        let parameter_bounds = extent(rows().map(|row| data.x(row)), data.parameter_dim());
+        let x_bounds = extent(rows().map(|row| data.x(row)), data.x_dim());
         Self {
             frame: frame(&feasible_box, &bounds),
-            parameter_frame: frame(&parameter_bounds, &parameter_bounds),
+            parameter_frame: frame(&x_bounds, &x_bounds),
             bounds,
-            parameter_bounds,
+            x_bounds,
             feasible_box,
         }
     }
@@ -221,7 +221,7 @@ impl Region {
             .iter()
             .map(|row| (self.score(scorer, data, *row), *row));
         let mut scores: Vec<(f32, usize)> = scores.filter(|(score, _)| score.is_finite()).collect();
-        let dim = data.dim() + data.parameter_dim();
+        let dim = data.dim() + data.x_dim();
         let spacing = 2.0 * (scores.len().max(1) as f64).powf(-1.0 / dim as f64);
         scores.sort_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
         let nearest = scores.iter().take(SLOPES);
@@ -255,7 +255,7 @@ impl Region {
         LearnedRecord {
             points,
             bounds: self.bounds,
-            parameter_bounds: self.parameter_bounds,
+            x_bounds: self.x_bounds,
             feasible_box: self.feasible_box,
             calibration,
         }

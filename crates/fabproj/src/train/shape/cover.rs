@@ -50,7 +50,7 @@ impl Shaping<'_> {
         let (hidden, steps) = (self.config.gate(), self.config.gate_steps);
         let mut gate = None;
         // Here the charts' own rows do not fill the space of inputs.
-        let wide = self.pool.dim() > BANK_DIMENSIONS || self.pool.parameter_dim() > 0;
+        let wide = self.pool.dim() > BANK_DIMENSIONS || self.pool.x_dim() > 0;
         if wide && cells.count() > 1 {
             let first = train_gate(self.pool, &assignment, &hidden, steps, rng)?;
             assignment.invite(self.pool, &first, VISITORS, rng);
@@ -121,7 +121,7 @@ impl Shaping<'_> {
 
     fn chart_config(&self, attempt: &Attempt, charts: usize) -> ChartConfig {
         // One network that serves every x has more to learn, and seams that move.
-        let conditional = self.pool.parameter_dim() > 0;
+        let conditional = self.pool.x_dim() > 0;
         let (effort, hinge) = if conditional { (1.6, 2.0) } else { (1.0, 1.0) };
         let few = (MANY_CHARTS as f64 / charts.max(1) as f64).min(1.0).sqrt();
         let (width, depth) = self.size(charts);

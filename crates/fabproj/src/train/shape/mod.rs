@@ -21,7 +21,7 @@ use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::Restorer;
 use crate::data::slices::Slices;
 use crate::data::{Pool, PoolSizes};
-use crate::set::{Calibration, ConstraintSet};
+use crate::set::{Calibration, Set};
 use cover::MANY_CHARTS;
 
 /// The version of the recipe: raised when the same seed and settings give another model, so that results
@@ -100,7 +100,7 @@ pub struct ShapeSummary {
 /// # Errors
 /// [`TrainError`] when the settings are out of range, no pool can be drawn, or the session stops.
 pub fn shape(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     config: &ShapeConfig,
     seed: u64,
     session: &Session,
@@ -123,7 +123,7 @@ pub fn shape(
         pool: &pool,
         pieces: &pieces,
         restorer,
-        goals: Goals::new(pool.dim(), pool.parameter_dim() > 0, config.moved),
+        goals: Goals::new(pool.dim(), pool.x_dim() > 0, config.moved),
     };
     let mut contest = Contest::default();
     shaping.search(&mut contest)?;
@@ -131,11 +131,11 @@ pub fn shape(
     let Some((_, atlas, margins, chosen)) = contest.best else {
         return Err(TrainError::NoCandidate);
     };
-    let mut model = atlas.model(pool.oracle.units(), &pool.parameter_units);
+    let mut model = atlas.model(pool.oracle.units(), &pool.x_units);
     session.emit(&Event::Stage {
         name: "finding anchors",
     });
-    let count = config.anchors * if pool.parameter_dim() > 0 { 4 } else { 1 };
+    let count = config.anchors * if pool.x_dim() > 0 { 4 } else { 1 };
     model.anchors = anchors::find(&model, &pool, count, &mut stream(seed, 2));
     model.lift = set.reduced().map(|reduced| reduced.lift().clone());
     let summary = ShapeSummary {
@@ -189,8 +189,8 @@ pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     rng
 }
 
-fn sizes(set: &dyn ConstraintSet, config: &ShapeConfig) -> PoolSizes {
-    let conditional = set.parameter_dim() > 0;
+fn sizes(set: &dyn Set, config: &ShapeConfig) -> PoolSizes {
+    let conditional = set.x_dim() > 0;
     let factor = if conditional { 2 } else { 1 };
     // Above three dimensions every infeasible row costs a restoration of about a thousand queries.
     let infeasible = if set.dim() > BANK_DIMENSIONS {
@@ -232,7 +232,7 @@ impl Shaping<'_> {
         }
         let pool = self.pool;
         let one = self.pieces.count() == 1 && self.config.charts.unwrap_or(1) == 1;
-        let fixed = pool.parameter_dim() == 0;
+        let fixed = pool.x_dim() == 0;
         let mut kinds = Vec::new();
         if one && fixed && hole(&pool.feasible.y, pool.dim()) > SHELL_HOLE {
             kinds.push(LatentKind::Shell);
@@ -249,7 +249,7 @@ impl Shaping<'_> {
         let kinds = self.kinds();
         // Cells of an input-dependent set are empty at some x, and above three dimensions cuts follow
         // the sampling rather than the set: both gain more from longer training.
-        if self.pool.parameter_dim() > 0 || self.pool.dim() > BANK_DIMENSIONS {
+        if self.pool.x_dim() > 0 || self.pool.dim() > BANK_DIMENSIONS {
             return self.lengthen(&kinds, contest);
         }
         for (index, latent) in kinds.iter().enumerate() {
@@ -308,7 +308,7 @@ impl Shaping<'_> {
 
     /// The pieces of an input-dependent set at each x, where charts may be chosen by them.
     fn slices(&self) -> Option<Slices> {
-        let (dim, parameters) = (self.pool.dim(), self.pool.parameter_dim());
+        let (dim, parameters) = (self.pool.dim(), self.pool.x_dim());
         let sought = parameters > 0 && dim <= BANK_DIMENSIONS && self.config.charts.is_none();
         sought.then(|| Slices::find(self.pool))
     }
