@@ -4,26 +4,29 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::lower_bound;
+use super::{Inputs, lower_bound};
 
 /// How often a projector is right, measured on fresh draws, with which confidence.
 ///
 /// Shares are fractions from 0 to 1. Distances are in the units of y. Whether a point is feasible was
-/// decided in f64 on the exact f32 values that the projector returned.
+/// decided in f64 on the exact values that the projector returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Certificate {
-    /// The fingerprint of the set that decided (see [`Description::hash`](crate::set::Description::hash)).
+    /// The fingerprint of the set that decided ([`Description::hash`](crate::set::Description::hash)).
     pub set_hash: String,
     /// The seed of all draws.
     pub seed: u64,
     /// Each lower bound holds with this probability.
     pub confidence: f64,
 
-    /// Inputs drawn uniformly from the set's bounds, and x from its parameter bounds.
+    /// The distribution that the inputs were drawn from.
+    #[serde(default = "uniform")]
+    pub inputs: String,
+    /// How many inputs there were.
     pub samples: usize,
     /// How many of these inputs came with an x at which C(x) looks empty: the guard finds no feasible
-    /// point, nor do [`EMPTY_DRAWS`](super::EMPTY_DRAWS) uniform draws. Nothing can be right there, so
+    /// point, nor do 1000 uniform draws. Nothing can be right there, so
     /// all shares, those of decodes included, leave such x out.
     #[serde(default)]
     pub empty: usize,
@@ -41,7 +44,8 @@ pub struct Certificate {
     /// The Clopper-Pearson lower bound of that share.
     pub guarded_lower_bound: f64,
     /// What the guard did, and how often.
-    pub guarded_statuses: BTreeMap<String, usize>,
+    #[serde(alias = "guarded_statuses")]
+    pub guarded_outcomes: BTreeMap<String, usize>,
     /// Why there is no guard, when none of the model's decodes is feasible.
     #[serde(default)]
     pub guard_problem: Option<String>,
@@ -91,7 +95,7 @@ pub struct Certificate {
     /// For an input-dependent set: the slice of x with the smallest share of feasible projections.
     #[serde(default)]
     pub worst_slice: Option<Slice>,
-    /// For an input-dependent set of up to eight parameters: the shares by slices of each coordinate of
+    /// For an input-dependent set of up to eight coordinates of x: the shares by slices of each coordinate of
     /// x and, with two of them, by the cells of a grid.
     #[serde(default)]
     pub slices: Vec<Slice>,
@@ -113,7 +117,7 @@ pub struct Share {
 
 impl Share {
     /// The share of `samples` draws of which `failures` failed.
-    pub fn counted(samples: usize, failures: usize, confidence: f64) -> Self {
+    pub(super) fn counted(samples: usize, failures: usize, confidence: f64) -> Self {
         let successes = samples.saturating_sub(failures);
         Self {
             samples,
@@ -151,6 +155,10 @@ pub struct CoverageGrid {
     pub decodes: usize,
 }
 
+fn uniform() -> String {
+    Inputs::Region.name().to_owned()
+}
+
 fn one() -> usize {
     1
 }
@@ -162,7 +170,7 @@ pub struct Slice {
     /// Where it is, in words: `ox in [0.75, 1.13]`.
     pub name: String,
     /// The same in numbers: one interval, or two for a cell.
-    pub intervals: Vec<ParameterInterval>,
+    pub intervals: Vec<SliceInterval>,
     /// The projections of its inputs. The bounds of all slices hold *together* with the certificate's
     /// confidence.
     #[serde(flatten)]
@@ -176,9 +184,10 @@ pub struct Slice {
 /// A part of the range of one coordinate of x.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ParameterInterval {
+pub struct SliceInterval {
     /// The name of the coordinate.
-    pub parameter: String,
+    #[serde(alias = "parameter")]
+    pub name: String,
     /// The lower end.
     pub low: f64,
     /// The upper end.

@@ -3,9 +3,9 @@
 use fabproj_core::Projector;
 
 use super::decodes::decode;
-use super::draw::{Purpose, ROWS, Region, stream, tasks, widened};
+use super::draw::{Purpose, ROWS, Region, inside, stream, tasks};
 use super::{CertifyError, CoverageGrid, Plan};
-use crate::set::Set;
+use crate::set::{Reduced, Set};
 use fabproj_nn::sample;
 
 /// Above this a grid is too coarse to mean anything.
@@ -35,7 +35,13 @@ pub fn measure(
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Option<CoverageGrid>, CertifyError> {
-    if set.dim() > MAX_DIM || plan.sparing {
+    // Cells are those of the coordinates that equations leave.
+    let reduced = Reduced::of(set)?;
+    let gridded: &dyn Set = match &reduced {
+        Some(reduced) => reduced,
+        None => set,
+    };
+    if gridded.dim() > MAX_DIM || plan.sparing {
         return Ok(None);
     }
     let region = Region::of(set);
@@ -44,10 +50,10 @@ pub fn measure(
     let mut rng = stream(plan.seed, Purpose::CoverageAt, 0);
     let mut grid: Option<CoverageGrid> = None;
     for place in 0..places {
-        let x = region.parameters(1, &mut rng);
+        let x = region.x_rows(1, &mut rng);
         let cells = match fixed {
-            true => Cells::of(set, &[], projector, (ENOUGH_CELLS, MAX_CELLS)),
-            false => Cells::of(set, &widened(&x), projector, (1, MAX_CELLS_AT_PLACE)),
+            true => Cells::of(gridded, &[], projector, (ENOUGH_CELLS, MAX_CELLS)),
+            false => Cells::of(gridded, &x, projector, (1, MAX_CELLS_AT_PLACE)),
         };
         let Some(mut cells) = cells else { continue };
         let total = cells.missing;
@@ -86,7 +92,8 @@ fn fill(
             }
             let found = tasks(ROWS * TASKS_PER_ROUND, |task, rows| {
                 let task = round * TASKS_PER_ROUND + task;
-                let mut rng = stream(plan.seed, Purpose::Coverage(chart), place << 32 | task);
+                let place = (place as u64) << 32;
+                let mut rng = stream(plan.seed, Purpose::Coverage(chart), place | task as u64);
                 let sampler = if task.is_multiple_of(SURFACE_TASKS) {
                     sample::surface
                 } else {
@@ -96,11 +103,18 @@ fn fill(
             })?;
             for decoded in found {
                 decodes += decoded.feasible.len();
-                let points = decoded.points.chunks_exact(projector.dim());
-                let feasible = points
-                    .zip(decoded.feasible)
-                    .filter(|(_, feasible)| *feasible);
-                feasible.for_each(|(point, _)| cells.visit(point));
+                for (row, y) in decoded.points.chunks_exact(projector.dim()).enumerate() {
+                    let x = &decoded.x[row * projector.x_dim()..][..projector.x_dim()];
+                    match projector.equations() {
+                        _ if !decoded.feasible[row] => {}
+                        None => cells.visit(y),
+                        Some(equations) => {
+                            let mut z = vec![0.0; equations.reduced_dim()];
+                            equations.lower(y, x, &mut z)?;
+                            cells.visit(&z);
+                        }
+                    }
+                }
             }
         }
     }
@@ -158,18 +172,21 @@ impl Cells {
             .zip(&first)
             .map(|(((_, high), side), first)| ((high / side).ceil() - first).max(1.0) as usize)
             .collect();
-        let mut middle = vec![0.0; set.dim()];
-        let waiting: Vec<bool> = (0..counts.iter().product())
-            .map(|cell: usize| {
-                let mut rest = cell;
+        let total: usize = counts.iter().product();
+        let mut waiting = Vec::with_capacity(total);
+        let mut middles = Vec::new();
+        for begin in (0..total).step_by(ROWS) {
+            let rows = ROWS.min(total - begin);
+            middles.clear();
+            for mut cell in begin..begin + rows {
                 for (coordinate, count) in counts.iter().enumerate() {
-                    let index = first[coordinate] + (rest % count) as f64;
-                    middle[coordinate] = (index + 0.5) * sides[coordinate];
-                    rest /= count;
+                    let index = first[coordinate] + (cell % count) as f64;
+                    middles.push((index + 0.5) * sides[coordinate]);
+                    cell /= count;
                 }
-                set.contains(&middle, x)
-            })
-            .collect();
+            }
+            waiting.extend(inside(set, &middles, &x.repeat(rows), rows));
+        }
         Self {
             missing: waiting.iter().filter(|waiting| **waiting).count(),
             sides,
@@ -179,11 +196,11 @@ impl Cells {
         }
     }
 
-    fn visit(&mut self, point: &[f32]) {
+    fn visit(&mut self, point: &[f64]) {
         let (mut cell, mut stride) = (0, 1);
         for (coordinate, value) in point.iter().enumerate() {
             let count = self.counts[coordinate];
-            let index = (f64::from(*value) / self.sides[coordinate]).floor();
+            let index = (value / self.sides[coordinate]).floor();
             let index = index - self.first[coordinate];
             if !(0.0..count as f64).contains(&index) {
                 return;
@@ -198,7 +215,7 @@ impl Cells {
 /// A tenth (in three dimensions a quarter) of the power of ten nearest to the model's scale; where scales of
 /// coordinates differ much, nearest to that of each.
 fn usual_sides(projector: &Projector) -> Vec<f64> {
-    let share = if projector.dim() < 3 { 0.1 } else { 0.25 };
+    let share = if projector.frame().scale.len() < 3 { 0.1 } else { 0.25 };
     let side = |scale: f64| share * 10_f64.powf(scale.log10().round());
     let scales: Vec<f64> = projector
         .frame()

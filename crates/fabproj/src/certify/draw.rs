@@ -30,7 +30,7 @@ pub enum Purpose {
 }
 
 /// The random numbers of one task.
-pub fn stream(seed: u64, purpose: Purpose, task: usize) -> ChaCha8Rng {
+pub fn stream(seed: u64, purpose: Purpose, task: u64) -> ChaCha8Rng {
     let (kind, chart) = match purpose {
         Purpose::Inputs => (1, 0),
         Purpose::FurtherInputs => (2, 0),
@@ -43,12 +43,11 @@ pub fn stream(seed: u64, purpose: Purpose, task: usize) -> ChaCha8Rng {
         Purpose::CoverageAt => (9, 0),
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ APART);
-    rng.set_stream(kind << 56 | (chart as u64) << 40 | task as u64);
+    rng.set_stream(kind << 56 | (chart as u64) << 40 | task);
     rng
 }
 
-/// Rows drawn uniformly from the bounds of y and of x, in single precision: exactly the numbers that
-/// the projector and then, widened, the set are asked about.
+/// The bounds of y and of x.
 pub struct Region {
     y: Vec<Interval>,
     x: Vec<Interval>,
@@ -63,11 +62,10 @@ impl Region {
     }
 
     /// The same y at one x.
-    pub fn at(&self, x: &[f32]) -> Self {
-        let x = x.iter().copied().map(f64::from);
+    pub fn at(&self, x: &[f64]) -> Self {
         Self {
             y: self.y.clone(),
-            x: x.map(|value| (value, value)).collect(),
+            x: x.iter().map(|value| (*value, *value)).collect(),
         }
     }
 
@@ -77,41 +75,40 @@ impl Region {
     }
 
     /// The middle of the bounds of y.
-    pub fn middle(&self) -> Vec<f32> {
-        let middles = self.y.iter().map(|(low, high)| 0.5 * (low + high));
-        middles.map(|middle| middle as f32).collect()
+    pub fn middle(&self) -> Vec<f64> {
+        self.y
+            .iter()
+            .map(|(low, high)| 0.5 * (low + high))
+            .collect()
     }
 
-    pub fn points(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    /// Uniform rows of y.
+    pub fn points(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         uniform(&self.y, rows, rng)
     }
 
-    /// Inputs of interest for the rows of x.
-    pub fn inputs(&self, set: &dyn Set, x: &[f32], rng: &mut ChaCha8Rng, rows: usize) -> Vec<f32> {
-        let mut values = Vec::with_capacity(rows * self.y.len());
-        let mut y = vec![0.0; self.y.len()];
-        for row in 0..rows {
-            let x = widened(&x[row * self.x.len()..][..self.x.len()]);
-            set.draw_input(&x, &mut || rng.random::<f64>(), &mut y);
-            values.extend(y.iter().map(|value| *value as f32));
-        }
-        values
-    }
-
-    pub fn parameters(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    /// Uniform rows of x.
+    pub fn x_rows(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         uniform(&self.x, rows, rng)
     }
 }
 
-fn uniform(bounds: &[Interval], rows: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+fn uniform(bounds: &[Interval], rows: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut values = Vec::with_capacity(rows * bounds.len());
     for _ in 0..rows {
         let row = bounds
             .iter()
             .map(|(low, high)| low + (high - low) * rng.random::<f64>());
-        values.extend(row.map(|value| value as f32));
+        values.extend(row);
     }
     values
+}
+
+/// Whether each row is in the set.
+pub fn inside(set: &dyn Set, y: &[f64], x: &[f64], rows: usize) -> Vec<bool> {
+    let mut inside = vec![false; rows];
+    set.contains_rows(y, x, &mut inside);
+    inside
 }
 
 /// Runs tasks of [`ROWS`] rows (the last may have fewer) in parallel; their results in order.
@@ -123,9 +120,4 @@ pub fn tasks<T: Send>(
         .into_par_iter()
         .map(|task| run(task, ROWS.min(samples - task * ROWS)))
         .collect()
-}
-
-/// Row by row, in f64.
-pub fn widened(values: &[f32]) -> Vec<f64> {
-    values.iter().copied().map(f64::from).collect()
 }

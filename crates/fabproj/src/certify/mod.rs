@@ -15,19 +15,51 @@ mod slices;
 mod tests;
 
 use fabproj_core::{CallError, Guard, Projector};
-use serde::{Deserialize, Serialize};
 
-pub use self::bound::lower_bound;
-pub use self::certificate::{
-    Certificate, ChartShares, CoverageGrid, ParameterInterval, Share, Slice,
-};
-pub use self::empty::EMPTY_DRAWS;
-use crate::set::{InSet, Set};
+pub(crate) use self::bound::lower_bound;
+pub use self::certificate::{Certificate, ChartShares, CoverageGrid, Share, Slice, SliceInterval};
+use crate::set::{Set, SetError};
 
-/// What is drawn, and how sure the bounds are to be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Plan {
+/// Where the inputs of a certificate come from.
+#[derive(Clone, Copy, Default)]
+#[non_exhaustive]
+pub enum Inputs<'a> {
+    /// As [the set draws them](Set::draw_input), uniformly in its bounds unless it knows better; x uniformly in
+    /// its bounds.
+    #[default]
+    Region,
+    /// These rows, each once.
+    Rows {
+        /// What they are, for the certificate.
+        name: &'a str,
+        /// Rows of y.
+        y: &'a [f64],
+        /// Rows of x.
+        x: &'a [f64],
+    },
+    /// Draws of a distribution, from numbers that the first argument draws uniformly between 0 and 1.
+    Draw {
+        /// What it is, for the certificate.
+        name: &'a str,
+        /// Writes y, then x.
+        draw: &'a InputDraw,
+    },
+}
+
+type InputDraw = dyn Fn(&mut dyn FnMut() -> f64, &mut [f64], &mut [f64]) + Sync;
+
+impl Inputs<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Region => "the set's region",
+            Self::Rows { name, .. } | Self::Draw { name, .. } => name,
+        }
+    }
+}
+
+/// What a certificate draws, and how sure its bounds are to be.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
     /// Inputs, and latent points inside and on the surface of each chart's latent set; default 100 000.
     pub samples: usize,
     /// Each lower bound holds with this probability; default 0.99.
@@ -37,15 +69,28 @@ pub struct Plan {
     /// Leaves out what asks the set more often than the samples need: coverage, and the search for more
     /// feasible inputs where few are among the samples. Default false.
     pub sparing: bool,
+    /// Where inputs come from; default [`Inputs::Region`].
+    pub inputs: Inputs<'a>,
 }
 
-impl Default for Plan {
+impl Default for Plan<'_> {
     fn default() -> Self {
         Self {
             samples: 100_000,
             confidence: 0.99,
             seed: 0,
             sparing: false,
+            inputs: Inputs::Region,
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// How many inputs there are.
+    fn input_rows(&self, dim: usize) -> usize {
+        match self.inputs {
+            Inputs::Rows { y, .. } => y.len() / dim,
+            _ => self.samples,
         }
     }
 }
@@ -89,6 +134,23 @@ pub enum CertifyError {
         /// Its upper bound.
         high: f64,
     },
+    /// Rows of inputs whose lengths do not fit the set.
+    #[error(
+        "{y} numbers of y and {x} of x are not rows of {dim} and {x_dim}: give as many rows of both"
+    )]
+    Rows {
+        /// Numbers of y.
+        y: usize,
+        /// Numbers of x.
+        x: usize,
+        /// Dimension of y.
+        dim: usize,
+        /// Dimension of x.
+        x_dim: usize,
+    },
+    /// The set's equations contradict each other.
+    #[error(transparent)]
+    Set(#[from] SetError),
     /// The projector refused a call.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -104,41 +166,22 @@ pub enum CertifyError {
 /// is bad, even one without any feasible output, is no error: the certificate says so.
 ///
 /// ```
-/// # use fabproj::core::*;
-/// use fabproj::certify::{Plan, certify};
-/// # let identity = Network {
-/// #     layers: vec![Layer { inputs: 2, outputs: 2, weights: vec![1.0, 0.0, 0.0, 1.0], bias: vec![0.0; 2] }],
-/// #     hidden: Activation::Relu,
-/// #     output: Activation::Identity,
-/// #     skip: None,
-/// # };
-/// # let unit = |n: usize| Frame { centre: vec![0.0; n], scale: vec![1.0; n] };
-/// # let model = Model {
-/// #     dim: 2,
-/// #     x_dim: 0,
-/// #     frame: unit(2),
-/// #     parameter_frame: unit(0),
-/// #     gate: None,
-/// #     charts: vec![Chart {
-/// #         frame: unit(2),
-/// #         encoder: identity.clone(),
-/// #         latent: LatentSet::Shell { inner: 1.01, outer: 1.99, smooth: None },
-/// #         decoders: vec![identity],
-/// #         decoder_gate: None,
-/// #         blend: Blend::Soft,
-/// #     }],
-/// #     discriminator: None,
-/// #     anchors: Vec::new(),
-/// #     lift: None,
-/// # };
+/// use fabproj::core::{LatentSet, Weights};
+/// use fabproj::{Inputs, Plan, Projector, certify};
+///
 /// // A model whose networks are the identity and whose latent set is a ring within the ring.
-/// let projector = Projector::new(&model)?;
+/// let latent = LatentSet::Shell { inner: 1.01, outer: 1.99, smooth: None };
+/// let projector = Projector::new(&Weights::identity(2, latent))?;
 /// let ring = fabproj::set::built_in("concentric-circles")?;
 /// let plan = Plan { samples: 2000, ..Plan::default() };
-/// let certificate = certify(ring.as_ref(), &projector, &plan)?;
+/// let certificate = certify(&ring, &projector, &plan)?;
 /// assert_eq!(certificate.raw_feasible, 1.0);
 /// assert!(certificate.raw_lower_bound > 0.997);
-/// assert!(certificate.mean_excess.unwrap() < 0.011);
+///
+/// // On the inputs that your application has.
+/// let inputs = Inputs::Rows { name: "two proposals", y: &[0.1, 0.2, 1.5, 0.0], x: &[] };
+/// let certificate = certify(&ring, &projector, &Plan { inputs, ..plan })?;
+/// assert_eq!((certificate.samples, certificate.raw_failures), (2, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn certify(
@@ -163,7 +206,7 @@ pub fn certify_guarded(
 ) -> Result<Certificate, CertifyError> {
     check(set, projector, plan)?;
     check(guarding, projector, plan)?;
-    let guard = Guard::new(projector, InSet(guarding));
+    let guard = Guard::new(projector.clone(), guarding);
     let (guard, guard_problem) = match guard {
         Ok(guard) => (Some(guard), None),
         Err(problem) => (None, Some(problem.to_string())),
@@ -183,7 +226,7 @@ pub fn certify_guarded(
         pooled(|chart| &chart.surface),
     );
     let of_inputs = |failures: usize| {
-        let samples = plan.samples - inputs.empty;
+        let samples = plan.input_rows(set.dim()) - inputs.empty;
         Share::counted(samples, failures, plan.confidence)
     };
     let raw = of_inputs(inputs.raw_failures);
@@ -196,7 +239,8 @@ pub fn certify_guarded(
         set_hash: set.description().hash(),
         seed: plan.seed,
         confidence: plan.confidence,
-        samples: plan.samples,
+        inputs: plan.inputs.name().to_owned(),
+        samples: plan.input_rows(set.dim()),
         empty: inputs.empty,
         raw_failures: raw.failures,
         raw_feasible: raw.feasible,
@@ -204,7 +248,7 @@ pub fn certify_guarded(
         raw_feasible_of_infeasible: mean((infeasible - inputs.raw_failures_of_infeasible) as f64),
         guarded_feasible: guarded.feasible,
         guarded_lower_bound: guarded.lower_bound,
-        guarded_statuses: inputs.statuses(),
+        guarded_outcomes: inputs.outcomes(),
         guard_problem,
         statistical: set.calibration().is_some(),
         precision_lower_bound: set
@@ -228,7 +272,7 @@ pub fn certify_guarded(
             .zip(nearest_distance)
             .map(|(distance, nearest)| distance - nearest),
         worst_slice: slices::worst(&slices),
-        slices: if set.x_dim() <= LISTED_PARAMETERS {
+        slices: if set.x_dim() <= LISTED_X {
             slices
         } else {
             Vec::new()
@@ -236,8 +280,8 @@ pub fn certify_guarded(
     })
 }
 
-/// With more parameters than this only the worst slice is kept.
-const LISTED_PARAMETERS: usize = 8;
+/// With more coordinates of x than this only the worst slice is kept.
+const LISTED_X: usize = 8;
 
 fn check(set: &dyn Set, projector: &Projector, plan: &Plan) -> Result<(), CertifyError> {
     let dimensions = [
@@ -256,6 +300,14 @@ fn check(set: &dyn Set, projector: &Projector, plan: &Plan) -> Result<(), Certif
         return Err(CertifyError::Confidence {
             found: plan.confidence,
         });
+    }
+    if let Inputs::Rows { y, x, .. } = plan.inputs {
+        let (dim, x_dim) = (set.dim(), set.x_dim());
+        let rows = y.len() / dim;
+        if rows == 0 || y.len() != rows * dim || x.len() != rows * x_dim {
+            let (y, x) = (y.len(), x.len());
+            return Err(CertifyError::Rows { y, x, dim, x_dim });
+        }
     }
     for (what, bounds) in [("y", set.bounds()), ("x", set.x_bounds())] {
         for (index, (low, high)) in bounds.into_iter().enumerate() {

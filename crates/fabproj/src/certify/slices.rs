@@ -1,6 +1,6 @@
 //! Where in x is a projector right, and where is it not?
 
-use super::certificate::ParameterInterval;
+use super::certificate::SliceInterval;
 use super::{Plan, Share, Slice};
 use crate::set::{Interval, Set};
 
@@ -31,7 +31,7 @@ pub struct Slices {
 
 /// What became of one input.
 #[derive(Clone, Copy)]
-pub enum Outcome {
+pub enum Fate {
     /// C(x) looks empty.
     Empty,
     /// The input was feasible; whether its projection was not.
@@ -49,7 +49,7 @@ impl Slices {
     }
 
     /// Counts an input at x in every slice that x lies in.
-    pub fn count(&mut self, bounds: &[Interval], x: &[f64], outcome: Outcome) {
+    pub fn count(&mut self, bounds: &[Interval], x: &[f64], outcome: Fate) {
         for (coordinate, (value, bounds)) in x.iter().zip(bounds).enumerate() {
             self.counts[coordinate * SLICES + part(*bounds, *value, SLICES)].add(outcome);
         }
@@ -76,8 +76,8 @@ impl Slices {
         let interval = |coordinate: usize, index: usize, parts: usize| {
             let (low, high) = bounds[coordinate];
             let at = |part: usize| low + (high - low) * part as f64 / parts as f64;
-            ParameterInterval {
-                parameter: names.get(coordinate).cloned().unwrap_or_default(),
+            SliceInterval {
+                name: names.get(coordinate).cloned().unwrap_or_default(),
                 low: at(index),
                 high: at(index + 1),
             }
@@ -104,14 +104,14 @@ impl Slices {
 }
 
 impl Count {
-    fn add(&mut self, outcome: Outcome) {
+    fn add(&mut self, outcome: Fate) {
         let failed = match outcome {
-            Outcome::Empty => {
+            Fate::Empty => {
                 self.empty += 1;
                 return;
             }
-            Outcome::Feasible { failed } => failed,
-            Outcome::Infeasible { failed, distance } => {
+            Fate::Feasible { failed } => failed,
+            Fate::Infeasible { failed, distance } => {
                 self.infeasible += 1;
                 self.distance += distance;
                 failed
@@ -137,12 +137,12 @@ fn part((low, high): Interval, value: f64, parts: usize) -> usize {
 }
 
 /// With as many digits as tell the ends apart, and one more.
-fn words(interval: &ParameterInterval) -> String {
+fn words(interval: &SliceInterval) -> String {
     let width = (interval.high - interval.low).max(f64::MIN_POSITIVE);
     let digits = (1.0 - width.log10().floor()).clamp(0.0, 12.0) as usize;
     format!(
         "{} in [{:.digits$}, {:.digits$}]",
-        interval.parameter, interval.low, interval.high
+        interval.name, interval.low, interval.high
     )
 }
 
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn names_have_the_digits_that_matter() {
         let named = |low: f64, high: f64| {
-            words(&ParameterInterval {
+            words(&SliceInterval {
                 parameter: "load".to_owned(),
                 low,
                 high,

@@ -1,5 +1,6 @@
 //! Two moons without noise: two tubes around the arcs that do not touch.
 
+use fabproj_core::Membership;
 use super::vector::{PULL, is_finite, positive};
 use super::{Description, Interval, Set};
 
@@ -43,11 +44,7 @@ fn nearest_of_arcs(y: &[f64]) -> ([f64; 2], f64) {
     if first.1 <= second.1 { first } else { second }
 }
 
-impl Set for DisjointMoons {
-    fn dim(&self) -> usize {
-        2
-    }
-
+impl Membership for DisjointMoons {
     #[inline]
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
         ARCS.iter().any(|(centre, side)| {
@@ -74,6 +71,12 @@ impl Set for DisjointMoons {
         gradient[0] = (y[0] - point[0]) / distance;
         gradient[1] = (y[1] - point[1]) / distance;
         Some(positive(distance - THICKNESS))
+    }
+}
+
+impl Set for DisjointMoons {
+    fn dim(&self) -> usize {
+        2
     }
 
     fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {

@@ -1,5 +1,6 @@
 //! A ball with a bite: all points of a ball that are not inside a second, smaller ball.
 
+use fabproj_core::Membership;
 use super::vector::{PULL, distance, dot, is_finite, norm, positive, squared_distance};
 use super::{Description, Interval, Set};
 
@@ -52,15 +53,7 @@ impl BittenBall {
     }
 }
 
-impl Set for BittenBall {
-    fn dim(&self) -> usize {
-        self.bounds.len()
-    }
-
-    fn x_dim(&self) -> usize {
-        if self.centre.is_some() { 0 } else { self.dim() }
-    }
-
+impl Membership for BittenBall {
     #[inline]
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         dot(y, y) <= self.radius * self.radius
@@ -92,6 +85,16 @@ impl Set for BittenBall {
             }
         }
         Some(total)
+    }
+}
+
+impl Set for BittenBall {
+    fn dim(&self) -> usize {
+        self.bounds.len()
+    }
+
+    fn x_dim(&self) -> usize {
+        if self.centre.is_some() { 0 } else { self.dim() }
     }
 
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {

@@ -10,7 +10,7 @@ use super::shells::Shells;
 use super::star::Star;
 use super::torus::Torus;
 use super::{Result, Set, SetError};
-use crate::near::near_names;
+use crate::support::near_names;
 
 /// The dimensions in which a built-in set exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Calibration, Description, Interval, Set};
+use super::{Calibration, Description, Equation, Interval, Learned, Set};
 
 /// The methods of a wrapper whose coordinates and parameters are those of its field `set`.
 macro_rules! same_coordinates {
@@ -41,15 +41,6 @@ macro_rules! through_pointer {
                 (**self).x_dim()
             }
 
-            #[inline]
-            fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-                (**self).contains(y, x)
-            }
-
-            fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
-                (**self).violation(y, x, gradient)
-            }
-
             fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
                 (**self).nearest(y, x, nearest)
             }
@@ -82,12 +73,16 @@ macro_rules! through_pointer {
                 (**self).violated(y, x)
             }
 
-            fn reduced(&self) -> Option<&crate::set::Reduced> {
-                (**self).reduced()
+            fn equations(&self) -> Vec<Equation> {
+                (**self).equations()
             }
 
             fn calibration(&self) -> Option<Calibration> {
                 (**self).calibration()
+            }
+
+            fn learned(&self) -> Option<&Learned> {
+                (**self).learned()
             }
 
             fn description(&self) -> Description {

@@ -78,6 +78,23 @@ impl Description {
         }
     }
 
+    /// A short name for tables and titles.
+    pub fn name(&self) -> String {
+        let joined = |sets: &[Self], word: &str| {
+            let names: Vec<_> = sets.iter().map(Self::name).collect();
+            format!("({})", names.join(word))
+        };
+        match self {
+            Self::BuiltIn { name } | Self::Closure { name } | Self::File { name, .. } => name.clone(),
+            Self::Labelled { name, rows, .. } => format!("{rows} labelled points of {name}"),
+            Self::And { sets } => joined(sets, " and "),
+            Self::Or { sets } => joined(sets, " or "),
+            Self::Not { set } => format!("not {}", set.name()),
+            Self::Affine { set, .. } => format!("affine image of {}", set.name()),
+            Self::Shrink { set, margin } => format!("{} shrunk by {margin}", set.name()),
+        }
+    }
+
     /// A fingerprint: the BLAKE3 hash, in hexadecimal, of the description as JSON.
     ///
     /// ```
@@ -116,7 +133,7 @@ pub fn from_description(description: &Description) -> Result<Arc<dyn Set>> {
         Description::Labelled { name, .. } => Err(SetError::Learned { name: name.clone() }),
         Description::And { sets } => Ok(Arc::new(And::new(from_descriptions(sets)?)?)),
         Description::Or { sets } => Ok(Arc::new(Or::new(from_descriptions(sets)?)?)),
-        Description::Not { set } => Ok(Arc::new(Not::new(from_description(set)?))),
+        Description::Not { set } => Ok(Arc::new(Not::new(from_description(set)?)?)),
         Description::Affine {
             set,
             matrix,

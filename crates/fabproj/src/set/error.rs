@@ -43,10 +43,10 @@ pub enum SetError {
         /// What the operating system says.
         reason: String,
     },
-    /// The set was learned from labelled points, and is not told by a description alone.
+    /// The set was learned from labelled points, and the model at hand does not hold it.
     #[error(
-        "the set was learned from the labelled points `{name}`: the file of the model that was trained \
-         for it holds it (`set::Learned::of_file`)"
+        "the set was learned from the labelled points `{name}`: only a model that was trained for it holds it, \
+         in its discriminator"
     )]
     Learned {
         /// The name of the points.
@@ -94,6 +94,26 @@ pub enum SetError {
         pivot: f64,
         /// The column of the matrix.
         column: usize,
+    },
+    /// Equations of a set that no point obeys.
+    #[error("equation {index} contradicts those before it (counted from 0): no point obeys all of them")]
+    Equations {
+        /// The equation's place.
+        index: usize,
+    },
+    /// Equations that leave no freedom.
+    #[error("{dim} independent equations in {dim} coordinates leave nothing to choose; remove one")]
+    NothingLeft {
+        /// Dimension of y.
+        dim: usize,
+    },
+    /// A union or complement of sets whose points obey different equations.
+    #[error(
+        "{what} of sets with equations needs the same equations in each of them; intersect with `And` instead"
+    )]
+    MixedEquations {
+        /// The combination.
+        what: &'static str,
     },
     /// A number that must be finite (and positive, for a margin) is not.
     #[error("{what} must be {must_be}, found {found}")]

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fabproj_core::{
-    Blend, Chart, Frame, LatentSet, Model, ModelError, Network, Projector, Workspace,
+    Chart, Frame, LatentSet, Membership, ModelError, Network, Projector, Weights, Workspace,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Description, Interval, Set};
+use super::{Description, Interval, Result, Set, SetError};
 use crate::data::labelled::LabelReport;
-use crate::file::ModelFile;
+use crate::Model;
 
 /// What a model file says about the labelled points that its set was learned from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ impl Calibration {
 /// trained on them says so, within the box of the feasible ones.
 ///
 /// Membership is a guess with a [known error rate](Calibration). Made by
-/// [`train::learn_set`](crate::train::learn_set), or from a model file that holds the discriminator.
+/// [`labelled::learn`](crate::labelled::learn), or from a [model](crate::Model::set) that holds the discriminator.
 pub struct Learned {
     description: Description,
     names: Vec<String>,
@@ -87,14 +87,14 @@ pub struct Learned {
 pub(crate) struct Discriminator {
     pub(crate) network: Network,
     pub(crate) frame: Frame,
-    pub(crate) parameter_frame: Frame,
+    pub(crate) x_frame: Frame,
 }
 
 impl Discriminator {
     /// The same function for inputs in other units: the first layer takes the change of units over.
-    pub(crate) fn in_units(&self, frame: &Frame, parameter_frame: &Frame) -> Network {
-        let own = join(&self.frame, &self.parameter_frame);
-        let other = join(frame, parameter_frame);
+    pub(crate) fn in_units(&self, frame: &Frame, x_frame: &Frame) -> Network {
+        let own = join(&self.frame, &self.x_frame);
+        let other = join(frame, x_frame);
         let mut network = self.network.clone();
         let Some(first) = network.layers.first_mut() else {
             return network;
@@ -116,9 +116,9 @@ impl Discriminator {
 }
 
 /// Centre and scale of every coordinate of `[y, x]`.
-fn join(frame: &Frame, parameter_frame: &Frame) -> Vec<(f64, f64)> {
-    let centre = frame.centre.iter().chain(&parameter_frame.centre);
-    let scale = frame.scale.iter().chain(&parameter_frame.scale);
+fn join(frame: &Frame, x_frame: &Frame) -> Vec<(f64, f64)> {
+    let centre = frame.centre.iter().chain(&x_frame.centre);
+    let scale = frame.scale.iter().chain(&x_frame.scale);
     let pairs = centre.zip(scale);
     pairs
         .map(|(centre, scale)| (f64::from(*centre), f64::from(*scale)))
@@ -134,23 +134,23 @@ pub(crate) struct Scorer {
 impl Scorer {
     /// A projector serves as home of its discriminator; one that has no charts of its own yet gets the
     /// simplest that runs.
-    pub(crate) fn new(discriminator: &Discriminator) -> Result<Self, ModelError> {
+    pub(crate) fn new(discriminator: &Discriminator) -> std::result::Result<Self, ModelError> {
         let (dim, x_dim) = (
             discriminator.frame.centre.len(),
-            discriminator.parameter_frame.centre.len(),
+            discriminator.x_frame.centre.len(),
         );
-        let mut model = Model {
+        let mut weights = Weights {
             dim,
-            parameter_dim: x_dim,
+            x_dim,
             frame: discriminator.frame.clone(),
-            parameter_frame: discriminator.parameter_frame.clone(),
+            x_frame: discriminator.x_frame.clone(),
             gate: None,
             charts: Vec::new(),
             discriminator: Some(discriminator.network.clone()),
             anchors: Vec::new(),
-            lift: None,
+            equations: None,
         };
-        model.charts.push(Chart {
+        weights.charts.push(Chart {
             frame: Frame::unit(dim),
             encoder: Network::identity(dim + x_dim),
             latent: LatentSet::Ball {
@@ -159,9 +159,8 @@ impl Scorer {
             },
             decoders: vec![first_outputs(dim + 2 * x_dim, dim)],
             decoder_gate: None,
-            blend: Blend::Soft,
         });
-        Ok(Self::of(Arc::new(Projector::new(&model)?)))
+        Ok(Self::of(Arc::new(Projector::new(&weights)?)))
     }
 
     fn of(projector: Arc<Projector>) -> Self {
@@ -184,7 +183,7 @@ impl Scorer {
         let mut score = [f32::NEG_INFINITY];
         let scored = self
             .projector
-            .score_batch(&narrow(y), &narrow(x), &mut score, &mut workspace);
+            .score_rows(&narrow(y), &narrow(x), &mut score, &mut workspace);
         lock().push(workspace);
         scored.map_or(f32::NEG_INFINITY, |()| score[0])
     }
@@ -202,37 +201,13 @@ fn first_outputs(inputs: usize, outputs: usize) -> Network {
     network
 }
 
-/// Why a model file gives no learned set.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LearnedError {
-    /// The model was not trained from labelled points.
-    #[error(
-        "the model was not trained from labelled points: there is no learned membership test in its file"
-    )]
-    NotLearned,
-    /// The record does not fit the model.
-    #[error("the record of the labelled points has {found} {what}, the model {expected}")]
-    Record {
-        /// Which list.
-        what: &'static str,
-        /// Its length.
-        found: usize,
-        /// The length that fits the model.
-        expected: usize,
-    },
-    /// The model cannot run.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
 impl Learned {
     pub(crate) fn new(
         description: Description,
         names: (Vec<String>, Vec<String>),
         record: LearnedRecord,
         discriminator: Discriminator,
-    ) -> Result<Self, ModelError> {
+    ) -> std::result::Result<Self, ModelError> {
         let scorer = Scorer::new(&discriminator)?;
         Ok(Self {
             description,
@@ -245,59 +220,38 @@ impl Learned {
     }
 
     /// The set of a model that was trained from labelled points: nothing but its file is needed.
-    ///
-    /// # Errors
-    /// [`LearnedError`] when the file is of another model, or damaged.
-    pub fn of_file(file: &ModelFile) -> Result<Self, LearnedError> {
-        let model = &file.model;
-        let (Some(record), Some(network)) = (&file.record.learned, &model.discriminator) else {
-            return Err(LearnedError::NotLearned);
+    pub(crate) fn of(model: &Model) -> Result<Self> {
+        let (weights, record) = (model.weights(), model.record());
+        let damaged = || SetError::Learned {
+            name: record.set().name(),
         };
+        let learned = record.learned().ok_or_else(damaged)?;
+        let network = weights.discriminator.as_ref().ok_or_else(damaged)?;
         let lengths = [
-            ("bounds", record.bounds.len(), model.dim),
-            (
-                "intervals of the feasible box",
-                record.feasible_box.len(),
-                model.dim,
-            ),
-            (
-                "bounds of parameters",
-                record.x_bounds.len(),
-                model.parameter_dim,
-            ),
+            (learned.bounds.len(), weights.dim),
+            (learned.feasible_box.len(), weights.dim),
+            (learned.x_bounds.len(), weights.x_dim),
         ];
-        for (what, found, expected) in lengths {
-            if found != expected {
-                return Err(LearnedError::Record {
-                    what,
-                    found,
-                    expected,
-                });
-            }
+        if lengths.iter().any(|(found, expected)| found != expected) {
+            return Err(damaged());
         }
         Ok(Self {
-            description: file.record.set.description.clone(),
-            names: file.record.names.clone(),
-            x_names: file.record.x_names.clone(),
-            record: record.clone(),
+            description: record.set().clone(),
+            names: record.names.clone(),
+            x_names: record.x_names.clone(),
+            record: learned.clone(),
             discriminator: Discriminator {
                 network: network.clone(),
-                frame: model.frame.clone(),
-                parameter_frame: model.parameter_frame.clone(),
+                frame: weights.frame.clone(),
+                x_frame: weights.x_frame.clone(),
             },
-            scorer: Scorer::of(Arc::new(file.projector()?)),
+            scorer: Scorer::of(Arc::new(model.projector().clone())),
         })
     }
 
-    /// Puts the discriminator and what is known about it into a model's file, so that the set can be
-    /// had from the file alone.
-    pub fn save_into(&self, file: &mut ModelFile) {
-        let model = &mut file.model;
-        let network = self
-            .discriminator
-            .in_units(&model.frame, &model.parameter_frame);
-        model.discriminator = Some(network);
-        file.record.learned = Some(self.record.clone());
+    /// The discriminator in the units of a model, so that the set can be had from the model's file alone.
+    pub(crate) fn discriminator(&self, weights: &Weights) -> Network {
+        self.discriminator.in_units(&weights.frame, &weights.x_frame)
     }
 
     /// The discriminator's score: positive inside, −∞ outside the box of the feasible points.
@@ -316,6 +270,12 @@ impl Learned {
     }
 }
 
+impl Membership for Learned {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        self.score(y, x) > 0.0
+    }
+}
+
 impl Set for Learned {
     fn dim(&self) -> usize {
         self.record.bounds.len()
@@ -323,10 +283,6 @@ impl Set for Learned {
 
     fn x_dim(&self) -> usize {
         self.record.x_bounds.len()
-    }
-
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        self.score(y, x) > 0.0
     }
 
     fn bounds(&self) -> Vec<Interval> {
@@ -347,6 +303,10 @@ impl Set for Learned {
 
     fn calibration(&self) -> Option<Calibration> {
         Some(self.record.calibration)
+    }
+
+    fn learned(&self) -> Option<&Learned> {
+        Some(self)
     }
 
     fn description(&self) -> Description {

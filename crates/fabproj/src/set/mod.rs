@@ -12,29 +12,34 @@ mod closure;
 mod counted;
 mod delegate;
 mod description;
+mod equations;
 mod error;
 mod expression;
+mod extent;
 mod file;
-mod in_set;
 mod label;
 mod learned;
 mod moons;
 mod problem;
+mod reduced;
 mod shells;
 mod star;
 mod torus;
 mod vector;
 
+use fabproj_core::Membership;
+
 pub use self::algebra::{Affine, And, Not, Or, Shrink};
 pub use self::catalogue::{Dimension, Entry, built_in, catalogue};
-pub use self::closure::{FnSet, FnSetBuilder};
-pub use self::counted::Counted;
+pub use self::closure::FnSet;
+pub(crate) use self::counted::Counted;
 pub use self::description::{Description, from_description};
+pub use self::equations::Equation;
 pub use self::error::{Result, SetError};
-pub use self::file::{FileSet, Reduced, from_file, from_toml};
-pub use self::in_set::InSet;
+pub use self::file::{from_file, from_toml};
+pub(crate) use self::reduced::Reduced;
 pub use self::label::label;
-pub use self::learned::{Calibration, Learned, LearnedError, LearnedRecord};
+pub(crate) use self::learned::{Calibration, Learned, LearnedRecord};
 pub(crate) use self::learned::{Discriminator, Scorer};
 pub use self::moons::moon_points;
 pub use self::problem::{Excerpt, Problem, SetFileError};
@@ -42,27 +47,32 @@ pub use self::problem::{Excerpt, Problem, SetFileError};
 /// A closed interval, one per coordinate of a region of interest.
 pub type Interval = (f64, f64);
 
-/// A constraint set C(x) in R^n, possibly depending on parameters x.
+/// A constraint set C(x) in R^n, possibly depending on an input x.
 ///
-/// Only [`dim`](Self::dim), [`contains`](Self::contains), [`bounds`](Self::bounds) and
-/// [`description`](Self::description) are needed; whatever else a set knows about itself makes
-/// training, certificates or baselines better. Decisions are made in f64; boundaries belong to the set.
+/// A set is a membership test, [`Membership`], with a region that inputs come from. Only
+/// [`dim`](Self::dim), [`bounds`](Self::bounds) and [`description`](Self::description) are needed besides;
+/// whatever else a set knows about itself makes training, certificates or baselines better. Decisions are
+/// made in f64; boundaries belong to the set.
 ///
 /// Every `y` and every slice that is written to has [`dim`](Self::dim) entries, every `x`
-/// [`x_dim`](Self::x_dim). Callers check what comes from outside; a set may panic on
-/// other lengths, as indexing does.
+/// [`x_dim`](Self::x_dim). Callers check what comes from outside; a set may panic on other lengths, as
+/// indexing does.
 ///
 /// ```
-/// use fabproj::set::{Set, Description, Interval};
+/// use fabproj::Membership;
+/// use fabproj::set::{Description, Interval, Set};
 ///
 /// struct HalfPlane;
+///
+/// impl Membership for HalfPlane {
+///     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
+///         y[0] + y[1] <= 1.0
+///     }
+/// }
 ///
 /// impl Set for HalfPlane {
 ///     fn dim(&self) -> usize {
 ///         2
-///     }
-///     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
-///         y[0] + y[1] <= 1.0
 ///     }
 ///     fn bounds(&self) -> Vec<Interval> {
 ///         vec![(-2.0, 2.0); 2]
@@ -73,23 +83,13 @@ pub type Interval = (f64, f64);
 /// }
 /// assert!(HalfPlane.contains(&[0.5, 0.5], &[]));
 /// ```
-pub trait Set: Send + Sync {
+pub trait Set: Membership + Send + Sync {
     /// Dimension of y.
     fn dim(&self) -> usize;
 
-    /// Dimension of the parameters x; 0 when the set does not depend on any.
+    /// Dimension of x; 0 for a fixed set.
     fn x_dim(&self) -> usize {
         0
-    }
-
-    /// Whether y is in C(x). NaN is never inside.
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool;
-
-    /// A violation that is zero exactly on C(x) and grows away from it, with its gradient with respect
-    /// to y written into `gradient`; `None` where the set does not know one.
-    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
-        let _ = (y, x, gradient);
-        None
     }
 
     /// Writes the exact nearest point of C(x) into `nearest` and returns true, where it is known.
@@ -106,7 +106,7 @@ pub trait Set: Send + Sync {
     /// least the part of it that is to be learned.
     fn bounds(&self) -> Vec<Interval>;
 
-    /// Draws an input of interest for the parameters x, from numbers that `uniform` draws uniformly
+    /// Draws an input of interest at x, from numbers that `uniform` draws uniformly
     /// between 0 and 1. Unless a set knows better: uniform in the bounds.
     fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
         let _ = x;
@@ -115,7 +115,7 @@ pub trait Set: Send + Sync {
         }
     }
 
-    /// The region of the parameters.
+    /// The region of x.
     fn x_bounds(&self) -> Vec<Interval> {
         Vec::new()
     }
@@ -141,10 +141,10 @@ pub trait Set: Send + Sync {
         Vec::new()
     }
 
-    /// For a set whose coordinates are those that equations leave: the way back to the points that obey
-    /// them.
-    fn reduced(&self) -> Option<&Reduced> {
-        None
+    /// Affine equations that every point of C(x) obeys. Training eliminates them, so that they hold in every
+    /// output; [`contains`](Membership::contains) must accept points that obey them up to rounding.
+    fn equations(&self) -> Vec<Equation> {
+        Vec::new()
     }
 
     /// For a set that was learned from labelled points: how far its answers can be trusted. `None` where
@@ -153,6 +153,51 @@ pub trait Set: Send + Sync {
         None
     }
 
+    /// For a set that was learned from labelled points: itself, so that a model can hold it.
+    fn learned(&self) -> Option<&Learned> {
+        None
+    }
+
     /// What a model file says about the set, enough to build it again where that is possible.
     fn description(&self) -> Description;
+}
+
+/// Whether a set states its region and names so that it can be trained for.
+pub(crate) fn check(set: &dyn Set) -> Result<()> {
+    let (dim, x_dim) = (set.dim(), set.x_dim());
+    if dim == 0 {
+        return Err(SetError::Length {
+            what: "coordinates of a set, at least",
+            expected: 1,
+            found: 0,
+        });
+    }
+    let lengths = [
+        ("bounds of y", dim, set.bounds().len()),
+        ("bounds of x", x_dim, set.x_bounds().len()),
+        ("names of y", dim, set.names().len()),
+        ("names of x", x_dim, set.x_names().len()),
+    ];
+    for (what, expected, found) in lengths {
+        if expected != found {
+            return Err(SetError::Length {
+                what,
+                expected,
+                found,
+            });
+        }
+    }
+    for (what, bounds) in [("bounds of y", set.bounds()), ("bounds of x", set.x_bounds())] {
+        let bad = |(low, high): &Interval| !(low.is_finite() && high.is_finite() && low < high);
+        if let Some(index) = bounds.iter().position(bad) {
+            let (low, high) = bounds[index];
+            return Err(SetError::Interval {
+                what,
+                index,
+                low,
+                high,
+            });
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Shells: all points between two spheres around a centre, or around one of several centres.
 
+use fabproj_core::Membership;
 use super::vector::{
     PULL, at_radius, distance, is_finite, positive, scaled_offset, squared_distance,
 };
@@ -85,11 +86,7 @@ impl Shells {
     }
 }
 
-impl Set for Shells {
-    fn dim(&self) -> usize {
-        self.bounds.len()
-    }
-
+impl Membership for Shells {
     #[inline]
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
         self.centres.iter().any(|centre| {
@@ -109,6 +106,12 @@ impl Set for Shells {
             scaled_offset(y, centre, excess.signum() / length, gradient);
         }
         Some(excess.abs())
+    }
+}
+
+impl Set for Shells {
+    fn dim(&self) -> usize {
+        self.bounds.len()
     }
 
     fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {

@@ -4,15 +4,15 @@
 //! the boundary. A discriminator learns the set from these points and answers in the set's place while the
 //! charts are trained.
 
-use fabproj_core::{Anchor, Model};
+use fabproj_core::{Anchor, Membership, Weights};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::config::ShapeConfig;
+use super::settings::Settings;
 use super::error::TrainError;
-use super::labelled::{LabelledConfig, learn_set};
+use super::labelled::{LabelledSettings, learn};
 use super::session::{Event, Session};
-use super::shape::{ShapeSummary, shape, stream};
+use super::search::{self, Summary, stream};
 use crate::data::PoolError;
 use crate::data::labelled::{LabelledData, LabelledError};
 use crate::set::{Description, Interval, Learned, Set};
@@ -26,22 +26,22 @@ const ANCHORS: f64 = 0.01;
 /// Halvings between a feasible and an infeasible point. More would only tell what is known already.
 const HALVINGS: usize = 8;
 
-/// Trains by the `default` recipe with at most `queries` membership queries.
-pub(super) fn shape_sparingly(
+/// Trains with at most `queries` membership queries.
+pub(super) fn train_sparingly(
     set: &dyn Set,
-    config: &ShapeConfig,
+    config: &Settings,
     queries: u64,
-    seed: u64,
     session: &Session,
-) -> Result<(Model, ShapeSummary), TrainError> {
+) -> Result<(Weights, Summary), TrainError> {
+    let seed = config.seed;
     session.emit(&Event::Stage {
         name: "asking the set",
     });
     let gathered = Gathering::new(set, queries, stream(seed, 3)).gather()?;
     let fraction = gathered.fraction();
     let data = gathered.data()?;
-    let learned = learn_set("set", &data, &LabelledConfig::default(), seed, session)?;
-    let unlimited = ShapeConfig {
+    let learned = learn("set", &data, &LabelledSettings::default(), seed, session)?;
+    let unlimited = Settings {
         max_queries: None,
         ..config.clone()
     };
@@ -49,31 +49,31 @@ pub(super) fn shape_sparingly(
         set,
         learned: &learned,
     };
-    let (mut model, mut summary) = shape(&guess, &unlimited, seed, session)?;
-    let tested = model.anchors.len() as u64;
-    model.anchors.retain(|anchor| verified(set, anchor));
-    if model.anchors.is_empty() {
-        model.anchors = known_points(&model, &data, config.anchors);
+    let (mut weights, mut summary) = search::train(&guess, &unlimited, session)?;
+    let tested = weights.anchors.len() as u64;
+    weights.anchors.retain(|anchor| verified(set, anchor));
+    if weights.anchors.is_empty() {
+        weights.anchors = known_points(&weights, &data, config.anchors);
     }
     summary.feasible_fraction = fraction;
     summary.queries = data.rows() as u64 + tested;
     summary.calibration = Some(learned.record().calibration);
-    Ok((model, summary))
+    Ok((weights, summary))
 }
 
 fn verified(set: &dyn Set, anchor: &Anchor) -> bool {
     let wide = |values: &[f32]| values.iter().map(|v| f64::from(*v)).collect::<Vec<_>>();
-    set.contains(&wide(&anchor.point), &wide(&anchor.parameters))
+    set.contains(&wide(&anchor.point), &wide(&anchor.x))
 }
 
 /// Feasible points that were asked about, as anchors without a latent that leads to them.
-fn known_points(model: &Model, data: &LabelledData, count: usize) -> Vec<Anchor> {
+fn known_points(weights: &Weights, data: &LabelledData, count: usize) -> Vec<Anchor> {
     let narrow = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
     let feasible = (0..data.rows()).filter(|row| data.labels()[*row]);
     let anchor = |row: usize| Anchor {
         chart: 0,
-        latent: vec![0.0; model.charts[0].encoder.outputs()],
-        parameters: narrow(data.x(row)),
+        latent: vec![0.0; weights.charts[0].encoder.outputs()],
+        x: narrow(data.x(row)),
         point: narrow(data.y(row)),
     };
     feasible.take(count).map(anchor).collect()
@@ -85,6 +85,12 @@ struct Guess<'a> {
     learned: &'a Learned,
 }
 
+impl Membership for Guess<'_> {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        self.learned.contains(y, x)
+    }
+}
+
 impl Set for Guess<'_> {
     fn dim(&self) -> usize {
         self.set.dim()
@@ -92,10 +98,6 @@ impl Set for Guess<'_> {
 
     fn x_dim(&self) -> usize {
         self.set.x_dim()
-    }
-
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        self.learned.contains(y, x)
     }
 
     fn bounds(&self) -> Vec<Interval> {

@@ -8,7 +8,7 @@ use zip::ZipArchive;
 
 use self::array::Array;
 use super::{Columns, LabelledData, LabelledError, Place, label_of};
-use crate::near::near_names;
+use crate::support::near_names;
 
 mod array;
 

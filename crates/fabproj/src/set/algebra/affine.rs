@@ -1,10 +1,11 @@
 //! The image of a set under an affine map.
 
+use fabproj_core::Membership;
 use std::sync::Arc;
 
 use crate::set::delegate::same_coordinates;
 use crate::set::vector::{dot, with_buffer};
-use crate::set::{Description, Interval, Result, Set, SetError};
+use crate::set::{Description, Equation, Interval, Result, Set, SetError};
 
 /// A pivot smaller than this part of the largest entry makes a matrix singular.
 const SMALLEST_PIVOT: f64 = 1e-12;
@@ -95,9 +96,7 @@ impl Affine {
     }
 }
 
-impl Set for Affine {
-    same_coordinates!();
-
+impl Membership for Affine {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         with_buffer(y.len(), |origin| {
             self.pull_back(y, origin);
@@ -121,6 +120,10 @@ impl Set for Affine {
             Some(violation)
         })
     }
+}
+
+impl Set for Affine {
+    same_coordinates!();
 
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
         if !self.similarity {
@@ -158,6 +161,23 @@ impl Set for Affine {
                 (low, high)
             })
             .collect()
+    }
+
+    /// With y = A u + b, normal · u = c + s · x becomes (A⁻ᵀ normal) · y = c + (A⁻ᵀ normal) · b + s · x.
+    fn equations(&self) -> Vec<Equation> {
+        let dim = self.dim();
+        let image = |equation: Equation| {
+            let column = |j: usize| (0..dim).map(move |row| self.inverse[row * dim + j]);
+            let normal: Vec<f64> = (0..dim)
+                .map(|j| column(j).zip(&equation.normal).map(|(a, n)| a * n).sum())
+                .collect();
+            Equation {
+                constant: equation.constant + dot(&normal, &self.offset),
+                normal,
+                slopes: equation.slopes,
+            }
+        };
+        self.set.equations().into_iter().map(image).collect()
     }
 
     fn description(&self) -> Description {

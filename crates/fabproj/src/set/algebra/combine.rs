@@ -1,10 +1,11 @@
 //! Intersection and union.
 
+use fabproj_core::Membership;
 use std::sync::Arc;
 
 use super::parameters_of;
 use crate::set::vector::{distance, with_buffer};
-use crate::set::{Description, Interval, Result, Set, SetError};
+use crate::set::{Description, Equation, Interval, Result, Set, SetError};
 
 /// Sets of the same y, with what they agree on. Sets with parameters share one x; fixed sets may
 /// stand beside them.
@@ -130,15 +131,7 @@ impl And {
     }
 }
 
-impl Set for And {
-    fn dim(&self) -> usize {
-        self.members.dim()
-    }
-
-    fn x_dim(&self) -> usize {
-        self.members.x_bounds.len()
-    }
-
+impl Membership for And {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         let inside = |set: &Arc<dyn Set>| set.contains(y, parameters_of(set.as_ref(), x));
         self.members.sets.iter().all(inside)
@@ -157,6 +150,16 @@ impl Set for And {
             Some(total)
         })
     }
+}
+
+impl Set for And {
+    fn dim(&self) -> usize {
+        self.members.dim()
+    }
+
+    fn x_dim(&self) -> usize {
+        self.members.x_bounds.len()
+    }
 
     fn bounds(&self) -> Vec<Interval> {
         self.bounds.clone()
@@ -172,6 +175,16 @@ impl Set for And {
 
     fn x_names(&self) -> Vec<String> {
         self.members.x_names()
+    }
+
+    fn equations(&self) -> Vec<Equation> {
+        let (sets, x_dim) = (self.members.sets.iter(), self.x_dim());
+        let mut equations: Vec<Equation> = sets.flat_map(|set| set.equations()).collect();
+        // A fixed set beside one that is not.
+        for equation in &mut equations {
+            equation.slopes.resize(x_dim, 0.0);
+        }
+        equations
     }
 
     fn description(&self) -> Description {
@@ -202,23 +215,19 @@ impl Or {
     ///
     /// # Errors
     ///
-    /// When there is no set, or when dimensions differ.
+    /// When there is no set, or when dimensions or equations differ.
     pub fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let members = Members::new(sets)?;
+        let equations = members.sets[0].equations();
+        if members.sets.iter().any(|set| set.equations() != equations) {
+            return Err(SetError::MixedEquations { what: "a union" });
+        }
         let bounds = hull(&members.bounds());
         Ok(Self { members, bounds })
     }
 }
 
-impl Set for Or {
-    fn dim(&self) -> usize {
-        self.members.dim()
-    }
-
-    fn x_dim(&self) -> usize {
-        self.members.x_bounds.len()
-    }
-
+impl Membership for Or {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         let inside = |set: &Arc<dyn Set>| set.contains(y, parameters_of(set.as_ref(), x));
         self.members.sets.iter().any(inside)
@@ -237,6 +246,16 @@ impl Set for Or {
             }
             Some(least)
         })
+    }
+}
+
+impl Set for Or {
+    fn dim(&self) -> usize {
+        self.members.dim()
+    }
+
+    fn x_dim(&self) -> usize {
+        self.members.x_bounds.len()
     }
 
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
@@ -270,6 +289,10 @@ impl Set for Or {
 
     fn x_names(&self) -> Vec<String> {
         self.members.x_names()
+    }
+
+    fn equations(&self) -> Vec<Equation> {
+        self.members.sets[0].equations()
     }
 
     fn description(&self) -> Description {

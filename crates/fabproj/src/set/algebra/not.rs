@@ -1,10 +1,11 @@
 //! The complement within a region.
 
+use fabproj_core::Membership;
 use std::sync::Arc;
 
 use crate::set::delegate::same_coordinates;
 use crate::set::vector::is_finite;
-use crate::set::{Description, Interval, Set};
+use crate::set::{Description, Interval, Result, Set, SetError};
 
 /// What a set leaves of its own region of interest.
 ///
@@ -14,7 +15,7 @@ use crate::set::{Description, Interval, Set};
 ///
 /// ```
 /// use fabproj::set::{Set, Not, built_in};
-/// let outside = Not::new(built_in("concentric-circles")?);
+/// let outside = Not::new(built_in("concentric-circles")?)?;
 /// assert!(outside.contains(&[0.0, 0.0], &[]));
 /// assert!(!outside.contains(&[1.0, 0.0], &[]), "the boundary stays with the ring");
 /// assert!(!outside.contains(&[9.0, 0.0], &[]), "beyond the region of interest");
@@ -27,15 +28,22 @@ pub struct Not {
 
 impl Not {
     /// The complement of `set` within its bounds.
-    pub fn new(set: Arc<dyn Set>) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// When the points of the set obey equations: their complement is nearly everything.
+    pub fn new(set: Arc<dyn Set>) -> Result<Self> {
+        if !set.equations().is_empty() {
+            return Err(SetError::MixedEquations {
+                what: "a complement",
+            });
+        }
         let bounds = set.bounds();
-        Self { set, bounds }
+        Ok(Self { set, bounds })
     }
 }
 
-impl Set for Not {
-    same_coordinates!();
-
+impl Membership for Not {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         // What is not a number is outside of the original, but must not be inside here.
         let in_bounds = y
@@ -44,6 +52,10 @@ impl Set for Not {
             .all(|(y, (low, high))| low <= y && y <= high);
         in_bounds && is_finite(x) && !self.set.contains(y, x)
     }
+}
+
+impl Set for Not {
+    same_coordinates!();
 
     fn bounds(&self) -> Vec<Interval> {
         self.bounds.clone()

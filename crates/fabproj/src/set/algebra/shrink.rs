@@ -1,5 +1,6 @@
 //! A set with a margin to its boundary.
 
+use fabproj_core::Membership;
 use std::sync::Arc;
 
 use rand::SeedableRng;
@@ -7,11 +8,15 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::set::delegate::same_coordinates;
-use crate::set::vector::{norm, with_buffer};
-use crate::set::{Description, Interval, Result, Set, SetError};
+use crate::set::equations::independent;
+use crate::set::vector::{dot, norm, with_buffer};
+use crate::set::{Description, Equation, Interval, Result, Set, SetError};
 
 /// Pairs of opposite directions that are probed above two dimensions, besides the coordinate axes.
 const RANDOM_PAIRS: usize = 32;
+
+/// A direction is across the equations if no more than this of it is left along them.
+const ACROSS: f64 = 1e-6;
 
 /// Directions that are probed in the plane.
 const PLANAR: usize = 16;
@@ -45,7 +50,7 @@ impl Shrink {
     ///
     /// # Errors
     ///
-    /// When the margin is not a positive number.
+    /// When the margin is not a positive number, or when equations of the set contradict each other.
     pub fn new(set: Arc<dyn Set>, margin: f64) -> Result<Self> {
         if !(margin.is_finite() && margin > 0.0) {
             let what = "the margin of a shrunk set";
@@ -56,7 +61,11 @@ impl Shrink {
             });
         }
         let mut probes = vec![0.0; set.dim()];
-        probes.extend(directions(set.dim()).iter().map(|value| margin * value));
+        let equations = independent(set.equations())?;
+        for direction in directions(set.dim()).chunks_exact(set.dim()) {
+            let along = tangent(direction, &equations);
+            probes.extend(along.iter().flatten().map(|value| margin * value));
+        }
         Ok(Self {
             set,
             margin,
@@ -93,9 +102,23 @@ fn directions(dim: usize) -> Vec<f64> {
     directions
 }
 
-impl Set for Shrink {
-    same_coordinates!();
+/// The part of a direction along which all equations stay true, of length 1; `None` for one across them.
+fn tangent(direction: &[f64], equations: &[Equation]) -> Option<Vec<f64>> {
+    if equations.is_empty() {
+        return Some(direction.to_vec());
+    }
+    let mut along = direction.to_vec();
+    for equation in equations {
+        let across = dot(&along, &equation.normal);
+        for (along, normal) in along.iter_mut().zip(&equation.normal) {
+            *along -= across * normal;
+        }
+    }
+    let length = norm(&along);
+    (length > ACROSS).then(|| along.iter().map(|value| value / length).collect())
+}
 
+impl Membership for Shrink {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         with_buffer(y.len(), |probe| {
             self.probes.chunks_exact(y.len()).all(|offset| {
@@ -122,9 +145,17 @@ impl Set for Shrink {
             Some(largest)
         })
     }
+}
+
+impl Set for Shrink {
+    same_coordinates!();
 
     fn bounds(&self) -> Vec<Interval> {
         self.set.bounds()
+    }
+
+    fn equations(&self) -> Vec<Equation> {
+        self.set.equations()
     }
 
     fn description(&self) -> Description {

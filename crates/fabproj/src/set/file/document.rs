@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::variables::{Variable, variables};
-use crate::near::near_names;
+use crate::support::near_names;
 use crate::set::Problem;
 use crate::set::expression::{Fault, Source};
 

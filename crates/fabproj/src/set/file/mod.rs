@@ -1,29 +1,26 @@
 //! Sets from files: constraints written as expressions.
 
 mod document;
-mod eliminate;
-mod extent;
+mod equalities;
 mod formula;
 mod program;
-mod reduced;
 mod resolve;
 mod text;
 mod variables;
 
+use fabproj_core::Membership;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use self::document::Document;
-use self::eliminate::Elimination;
 use self::formula::Formula;
 use self::program::Program;
-pub use self::reduced::Reduced;
 use self::variables::Variable;
 use super::expression::{Fault, Graph};
-use super::vector::is_finite;
-use super::{Description, Interval, Problem, Result, Set, SetError};
+use super::vector::{is_finite, positive};
+use super::{Description, Equation, Interval, Problem, Result, Set, SetError};
 
 /// The longest set file, in bytes. Quoted twice in a model file's header it must still fit there.
 const MAX_BYTES: usize = 1_000_000;
@@ -63,6 +60,7 @@ pub struct FileSet {
     x: Vec<Variable>,
     constraints: Vec<String>,
     program: Program,
+    equations: Vec<Equation>,
 }
 
 impl FileSet {
@@ -71,27 +69,39 @@ impl FileSet {
     /// # Errors
     ///
     /// [`SetError::File`], with line and column of what is wrong.
-    ///
-    /// The set is that of y, also where there are equalities: they hold in it to 1e-6. [`from_toml`]
-    /// eliminates them.
     pub fn parse(text: &str) -> Result<Self> {
-        Ok(parse(text)?.0)
+        read_text(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
     }
 
     /// How many operations a membership test takes at most.
     pub fn operations(&self) -> usize {
         self.program.operations()
     }
+
+    /// How far each coordinate is outside of its bounds: beside equalities these are constraints.
+    fn beyond_bounds(&self, y: &[f64]) -> impl Iterator<Item = f64> {
+        let variables = if self.equations.is_empty() {
+            &[]
+        } else {
+            self.y.as_slice()
+        };
+        y.iter().zip(variables).map(|(y, variable)| {
+            let (low, high) = variable.bounds;
+            let beyond = y - y.clamp(low, high);
+            if beyond.abs() <= ROUNDING * (high - low) {
+                0.0
+            } else {
+                beyond
+            }
+        })
+    }
 }
 
-/// Equalities that are to be eliminated, and the other constraints.
-type Equalities = (Elimination, Program);
+/// How far outside of its bounds a coordinate of y may be beside equalities, as a part of their width: no
+/// more than rounding puts it there.
+const ROUNDING: f64 = 1e-9;
 
-fn parse(text: &str) -> Result<(FileSet, Option<Equalities>)> {
-    read_text(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
-}
-
-fn read_text(text: &str) -> std::result::Result<(FileSet, Option<Equalities>), Fault> {
+fn read_text(text: &str) -> std::result::Result<FileSet, Fault> {
     if text.len() > MAX_BYTES {
         let problem = Problem::TooLarge {
             what: "bytes of a set file",
@@ -109,30 +119,24 @@ fn read_text(text: &str) -> std::result::Result<(FileSet, Option<Equalities>), F
         .collect::<std::result::Result<_, _>>()?;
     let variables = document.y.len() + document.x.len();
     let program = Program::compile(&graph, variables, &formulas);
-    let elimination = Elimination::of(&graph, &formulas, &document.y, &document.x)?;
-    let equalities = elimination.map(|elimination| {
-        let rest = formulas.iter().filter_map(Formula::without_equalities);
-        let rest: Vec<Formula> = rest.collect();
-        (elimination, Program::compile(&graph, variables, &rest))
-    });
+    let equations = equalities::equations(&graph, &formulas, &document.y, &document.x)?;
     let names = document.constraints.into_iter().enumerate();
     let names = names.map(|(index, constraint)| {
         let numbered = || format!("constraint {}", index + 1);
         constraint.name.unwrap_or_else(numbered)
     });
-    let set = FileSet {
+    Ok(FileSet {
         name: document.name,
         text: text.to_owned(),
         y: document.y,
         x: document.x,
         constraints: names.collect(),
         program,
-    };
-    Ok((set, equalities))
+        equations,
+    })
 }
 
-/// The set that a set file's text describes; with equalities, in the coordinates that they leave
-/// ([`Reduced`]).
+/// The set that a set file's text describes.
 ///
 /// # Errors
 ///
@@ -148,10 +152,7 @@ fn read_text(text: &str) -> std::result::Result<(FileSet, Option<Equalities>), F
 /// assert!(message.starts_with("line 4, column 9: there is no name `sped`; near names: speed"));
 /// ```
 pub fn from_toml(text: &str) -> Result<Arc<dyn Set>> {
-    Ok(match parse(text)? {
-        (set, None) => Arc::new(set),
-        (set, Some((elimination, rest))) => Arc::new(Reduced::new(set, elimination, rest)),
-    })
+    Ok(Arc::new(FileSet::parse(text)?))
 }
 
 /// The set that a set file (`.toml`) describes.
@@ -195,6 +196,30 @@ fn named(error: SetError, path: &Path) -> SetError {
     }
 }
 
+impl Membership for FileSet {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        is_finite(y)
+            && is_finite(x)
+            && self.beyond_bounds(y).all(|beyond| beyond == 0.0)
+            && self.program.contains(y, x)
+    }
+
+    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
+        if !(is_finite(y) && is_finite(x)) {
+            gradient.fill(0.0);
+            return Some(f64::INFINITY);
+        }
+        let mut violation = self.program.violation(y, x, gradient);
+        for (gradient, beyond) in gradient.iter_mut().zip(self.beyond_bounds(y)) {
+            if beyond != 0.0 {
+                violation += positive(beyond.abs());
+                *gradient += beyond.signum();
+            }
+        }
+        Some(violation)
+    }
+}
+
 impl Set for FileSet {
     fn dim(&self) -> usize {
         self.y.len()
@@ -204,17 +229,8 @@ impl Set for FileSet {
         self.x.len()
     }
 
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        is_finite(y) && is_finite(x) && self.program.contains(y, x)
-    }
-
-    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
-        if is_finite(y) && is_finite(x) {
-            Some(self.program.violation(y, x, gradient))
-        } else {
-            gradient.fill(0.0);
-            Some(f64::INFINITY)
-        }
+    fn equations(&self) -> Vec<Equation> {
+        self.equations.clone()
     }
 
     fn bounds(&self) -> Vec<Interval> {

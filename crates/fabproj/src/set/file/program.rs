@@ -7,8 +7,9 @@ use super::formula::Formula;
 use crate::set::expression::{Comparison, Graph, NodeId, Relation, Slot, Tape};
 use crate::set::vector::positive;
 
-/// How far the sides of an equality may be apart.
-pub const EQUALITY_TOLERANCE: f64 = 1e-6;
+/// How far the sides of an equality may be apart, relative to the larger of them and 1: wide enough for points
+/// in single precision.
+const EQUALITY_TOLERANCE: f64 = 1e-6;
 
 /// Jump to the answer that the point is inside.
 const INSIDE: u32 = u32::MAX;
@@ -233,7 +234,7 @@ impl Program {
         let (excess, sign) = match test.relation {
             Relation::AtMost | Relation::Below => (difference, 1.0),
             Relation::AtLeast | Relation::Above => (-difference, -1.0),
-            Relation::Equal => (difference.abs() - EQUALITY_TOLERANCE, difference.signum()),
+            Relation::Equal => (difference.abs() - tolerance(left, right), difference.signum()),
         };
         if excess.is_nan() {
             (f64::INFINITY, 0.0)
@@ -288,8 +289,12 @@ fn holds(relation: Relation, left: f64, right: f64) -> bool {
         Relation::Below => left < right,
         Relation::AtLeast => left >= right,
         Relation::Above => left > right,
-        Relation::Equal => (left - right).abs() <= EQUALITY_TOLERANCE,
+        Relation::Equal => (left - right).abs() <= tolerance(left, right),
     }
+}
+
+fn tolerance(left: f64, right: f64) -> f64 {
+    EQUALITY_TOLERANCE * left.abs().max(right.abs()).max(1.0)
 }
 
 thread_local! {

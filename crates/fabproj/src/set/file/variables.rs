@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::document::{number, wrong_kind};
-use crate::near::near_names;
+use crate::support::near_names;
 use crate::set::expression::{Fault, is_name, is_reserved};
 use crate::set::{Interval, Problem};
 

@@ -4,6 +4,7 @@ mod cloud;
 mod discs;
 mod neighbours;
 
+use fabproj_core::Membership;
 use std::sync::OnceLock;
 
 use self::discs::Discs;
@@ -58,11 +59,7 @@ impl TwoMoons {
     }
 }
 
-impl Set for TwoMoons {
-    fn dim(&self) -> usize {
-        2
-    }
-
+impl Membership for TwoMoons {
     #[inline]
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
         self.index.discs.contains(y)
@@ -81,6 +78,12 @@ impl Set for TwoMoons {
         gradient[0] = offset[0] / length;
         gradient[1] = offset[1] / length;
         Some(positive(length - RADIUS))
+    }
+}
+
+impl Set for TwoMoons {
+    fn dim(&self) -> usize {
+        2
     }
 
     fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {

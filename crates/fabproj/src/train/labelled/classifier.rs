@@ -4,7 +4,7 @@ use fabproj_core::{Activation, Frame, Network};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::LabelledConfig;
+use super::LabelledSettings;
 use super::split::Split;
 use crate::data::labelled::LabelledData;
 use crate::train::TrainError;
@@ -51,7 +51,7 @@ impl Rows {
 
 /// A discriminator in training.
 pub struct Classifier<'a> {
-    config: &'a LabelledConfig,
+    config: &'a LabelledSettings,
     network: Mlp,
     average: Ema,
     adam: Adam,
@@ -64,7 +64,7 @@ pub struct Classifier<'a> {
 impl<'a> Classifier<'a> {
     pub fn new(
         rows: &Rows,
-        config: &'a LabelledConfig,
+        config: &'a LabelledSettings,
         mut rng: ChaCha8Rng,
     ) -> Result<Self, SpecError> {
         let spec = MlpSpec::new(rows.inputs, &vec![config.width; config.depth], 1)

@@ -13,11 +13,11 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-pub use self::calibrate::{Held, calibrate, choose_threshold};
+pub(crate) use self::calibrate::{Held, calibrate, choose_threshold};
 use self::classifier::{Classifier, Rows};
-pub use self::split::Split;
+use self::split::Split;
 use super::TrainError;
-use super::config::{ConfigError, check};
+use super::settings::{SettingsError, check};
 use super::session::{Event, Session};
 use crate::data::labelled::{LabelReport, LabelledData};
 use crate::set::{Description, Discriminator, Interval, Learned, LearnedRecord, Scorer};
@@ -25,7 +25,7 @@ use crate::set::{Description, Discriminator, Interval, Learned, LearnedRecord, S
 /// Settings of learning a set from labelled points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct LabelledConfig {
+pub struct LabelledSettings {
     /// The share of truly feasible ones among the points that the guard accepts. Default 0.99.
     pub precision: f64,
     /// The bound that is stated of that share holds with this probability. Default 0.99.
@@ -42,7 +42,7 @@ pub struct LabelledConfig {
     pub learning_rate: f32,
 }
 
-impl Default for LabelledConfig {
+impl Default for LabelledSettings {
     fn default() -> Self {
         Self {
             precision: 0.99,
@@ -56,12 +56,12 @@ impl Default for LabelledConfig {
     }
 }
 
-impl LabelledConfig {
+impl LabelledSettings {
     /// Checks every setting.
     ///
     /// # Errors
-    /// [`ConfigError`] that names the setting, its value and its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    /// [`SettingsError`] that names the setting, its value and its range.
+    pub fn validate(&self) -> Result<(), SettingsError> {
         check("precision", self.precision, 0.5, 0.999_99)?;
         check("confidence", self.confidence, 0.5, 0.999_999)?;
         check("width", self.width as f64, 1.0, 4096.0)?;
@@ -78,25 +78,24 @@ impl LabelledConfig {
 /// [`TrainError`] when the settings are out of range or the session stops.
 ///
 /// ```
-/// use fabproj::data::labelled::LabelledData;
-/// use fabproj::set::Set;
-/// use fabproj::train::{LabelledConfig, Session, learn_set};
+/// use fabproj::labelled::{LabelledData, LabelledSettings, learn};
+/// use fabproj::{Membership, Session};
 ///
 /// // The interval from 0 to 1, known by points at every hundredth.
 /// let points: Vec<f64> = (-100..200).map(|i| f64::from(i) / 100.0).collect();
 /// let labels: Vec<bool> = points.iter().map(|y| (0.0..=1.0).contains(y)).collect();
 /// let data = LabelledData::new(vec!["y".into()], points, Vec::new(), Vec::new(), labels)?;
-/// let config = LabelledConfig { steps: 500, ..LabelledConfig::default() };
-/// let set = learn_set("interval", &data, &config, 1, &Session::default())?;
+/// let config = LabelledSettings { steps: 500, ..LabelledSettings::default() };
+/// let set = learn("interval", &data, &config, 1, &Session::default())?;
 /// assert!(set.contains(&[0.5], &[]) && !set.contains(&[1.4], &[]));
 /// let calibration = set.record().calibration;
 /// assert!(calibration.precision_lower_bound > 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn learn_set(
+pub fn learn(
     name: &str,
     data: &LabelledData,
-    config: &LabelledConfig,
+    config: &LabelledSettings,
     seed: u64,
     session: &Session,
 ) -> Result<Learned, TrainError> {
@@ -107,13 +106,13 @@ pub fn learn_set(
     let (data, report) = data.clean()?;
     let split = Split::new(&data, &mut stream(seed, 0));
     let region = Region::of(&data);
-    let rows = Rows::new(&data, &region.frame, &region.parameter_frame);
+    let rows = Rows::new(&data, &region.frame, &region.x_frame);
     let mut classifier = Classifier::new(&rows, config, stream(seed, 1))?;
     classifier.train(&rows, &split, &region.near(&data), session)?;
     let mut discriminator = Discriminator {
         network: classifier.network(),
         frame: region.frame.clone(),
-        parameter_frame: region.parameter_frame.clone(),
+        x_frame: region.x_frame.clone(),
     };
     let scorer = Scorer::new(&discriminator)?;
     let held = |part: &[usize]| -> Vec<Held> {
@@ -158,7 +157,7 @@ struct Region {
     feasible_box: Vec<Interval>,
     /// Units in which the feasible box is [-1, 1], and so are the parameters.
     frame: Frame,
-    parameter_frame: Frame,
+    x_frame: Frame,
 }
 
 /// How far inside the boundary between the labels a point is at least to be accepted, in spacings of the
@@ -182,7 +181,7 @@ impl Region {
         let x_bounds = extent(rows().map(|row| data.x(row)), data.x_dim());
         Self {
             frame: frame(&feasible_box, &bounds),
-            parameter_frame: frame(&x_bounds, &x_bounds),
+            x_frame: frame(&x_bounds, &x_bounds),
             bounds,
             x_bounds,
             feasible_box,

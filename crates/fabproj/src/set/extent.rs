@@ -1,7 +1,6 @@
 //! How far a direction reaches within bounds and equations.
 
-use super::eliminate::Equation;
-use crate::set::Interval;
+use super::{Equation, Interval};
 
 /// Rounds of the search; every one of them gives a bound that is valid.
 const ROUNDS: usize = 8;
@@ -14,7 +13,7 @@ const SAME_STEP: f64 = 1e-12;
 /// Any multiples of the equations may be added to the direction without changing its values where they
 /// hold (duality of linear programs): those multiples are sought for which the maximum over the bounds
 /// alone is small, one after the other.
-pub fn upper(direction: &[f64], equations: &[Equation], bounds: &[Interval]) -> f64 {
+pub(super) fn upper(direction: &[f64], equations: &[Equation], bounds: &[Interval]) -> f64 {
     let mut weights = direction.to_vec();
     weights.resize(bounds.len(), 0.0);
     let mut constant = 0.0;

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{Attempt, Candidate, Contest, Shaping, stream};
+use super::{Attempt, Candidate, Trials, Search, stream};
 use crate::data::pieces::Partition;
 use crate::data::pool::BANK_DIMENSIONS;
 use crate::train::assignment::Assignment;
@@ -11,7 +11,7 @@ use crate::train::atlas::{Atlas, train_gate};
 use crate::train::chart::{ChartConfig, ChartTraining, TrainedChart};
 use crate::train::measure::Quality;
 use crate::train::session::Event;
-use crate::train::{ShapeConfig, TrainError};
+use crate::train::{Settings, TrainError};
 
 /// Steps between two reports, and between two looks at the wish to stop.
 const REPORT_EVERY: u64 = 50;
@@ -29,15 +29,15 @@ const VISITORS: usize = 200_000;
 /// A chart with its final margin; `None` as long as it is not trained.
 pub(super) type Slot = Option<(TrainedChart, f32)>;
 
-impl Shaping<'_> {
-    /// Trains the charts that are missing, and enters all of them together into the contest.
+impl Search<'_> {
+    /// Trains the charts that are missing, and enters all of them together into the trials.
     pub(super) fn cover(
         &self,
         attempt: &Attempt,
         cells: &dyn Partition,
         charts: &mut [Slot],
         rng: &mut ChaCha8Rng,
-        contest: &mut Contest,
+        trials: &mut Trials,
     ) -> Result<Quality, TrainError> {
         let candidate = Candidate {
             latent: attempt.latent,
@@ -68,7 +68,7 @@ impl Shaping<'_> {
             candidate: &candidate.to_string(),
             figures: &quality.figures(),
         });
-        contest.enter(candidate, quality.clone(), &self.goals, atlas, margins);
+        trials.enter(candidate, quality.clone(), &self.goals, atlas, margins);
         Ok(quality)
     }
 
@@ -114,7 +114,7 @@ impl Shaping<'_> {
         if charts > MANY_CHARTS && self.pool.dim() > BANK_DIMENSIONS {
             return ((width / 2).max(1), depth.min(3));
         }
-        let usual = ShapeConfig::default().width;
+        let usual = Settings::default().width;
         let wide = (6 * self.pool.dim() * width / usual).next_multiple_of(16);
         (wide.clamp(width, 2 * width), depth)
     }
@@ -162,6 +162,7 @@ impl Shaping<'_> {
         if saved.is_some_and(|state| !training.restore(&state)) {
             return Err(TrainError::Checkpoint {
                 unit: unit.to_owned(),
+                reason: "it does not fit this training".to_owned(),
             });
         }
         let steps = training.steps();

@@ -1,9 +1,9 @@
-//! The `default` recipe from a set to a model: draw a pool, find the set's pieces, train candidates
+//! From a set to weights: draw a pool, find the set's pieces, train candidates
 //! from the simplest up until one is good enough, and keep the best.
 
 mod cover;
 
-use fabproj_core::Model;
+use fabproj_core::Weights;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use super::TrainError;
 use super::anchors;
 use super::atlas::Atlas;
-use super::config::ShapeConfig;
 use super::fit::{LatentKind, hole};
 use super::measure::{ChartQuality, Goals, Quality};
 use super::session::{Event, Session};
-use super::sparing::shape_sparingly;
+use super::settings::Settings;
+use super::sparing::train_sparingly;
 use crate::data::pieces::{Partition, Pieces};
 use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::Restorer;
@@ -26,7 +26,7 @@ use cover::MANY_CHARTS;
 
 /// The version of the recipe: raised when the same seed and settings give another model, so that results
 /// which are kept by their settings are not taken for those of the recipe as it is now.
-pub const RECIPE: u32 = 2;
+pub(crate) const RECIPE: u32 = 2;
 
 /// Nodes of the graph that finds the pieces.
 const GRAPH_NODES: usize = 4_000;
@@ -48,7 +48,7 @@ const FAR: f64 = 2.5;
 
 /// One way to cover the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// The latent sets' kind.
     pub latent: LatentKind,
     /// Number of charts.
@@ -70,14 +70,14 @@ impl std::fmt::Display for Candidate {
     }
 }
 
-/// What a training by the `default` recipe did.
+/// What a training did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ShapeSummary {
+pub(crate) struct Summary {
     /// Connected pieces that were found.
     pub pieces: usize,
     /// Share of uniform draws from the bounds that were feasible.
     pub feasible_fraction: f64,
-    /// Share of parameter values at which nothing feasible was found.
+    /// Share of the values of x at which nothing feasible was found.
     pub empty_fraction: f64,
     /// Membership queries made.
     pub queries: u64,
@@ -95,20 +95,20 @@ pub struct ShapeSummary {
     pub accepted: bool,
 }
 
-/// Trains by the `default` recipe.
+/// Trains for a set without equations.
 ///
 /// # Errors
 /// [`TrainError`] when the settings are out of range, no pool can be drawn, or the session stops.
-pub fn shape(
+pub(crate) fn train(
     set: &dyn Set,
-    config: &ShapeConfig,
-    seed: u64,
+    config: &Settings,
     session: &Session,
-) -> Result<(Model, ShapeSummary), TrainError> {
+) -> Result<(Weights, Summary), TrainError> {
     config.validate()?;
-    if let Some(queries) = config.max_queries {
-        return shape_sparingly(set, config, queries, seed, session);
+    if let Some(queries) = config.training_queries() {
+        return train_sparingly(set, config, queries, session);
     }
+    let seed = config.seed;
     session.emit(&Event::Stage {
         name: "sampling the set",
     });
@@ -116,7 +116,7 @@ pub fn shape(
     let pieces = Pieces::find(&pool, GRAPH_NODES, &mut stream(seed, 1));
     let restorer = (pool.dim() > BANK_DIMENSIONS)
         .then(|| Restorer::new(&pool.feasible, pool.states.len(), pool.dim()));
-    let shaping = Shaping {
+    let search = Search {
         config,
         seed,
         session,
@@ -125,20 +125,23 @@ pub fn shape(
         restorer,
         goals: Goals::new(pool.dim(), pool.x_dim() > 0, config.moved),
     };
-    let mut contest = Contest::default();
-    shaping.search(&mut contest)?;
-    let accepted = contest.shortfall() <= 1.0;
-    let Some((_, atlas, margins, chosen)) = contest.best else {
-        return Err(TrainError::NoCandidate);
+    let mut trials = Trials::default();
+    search.run(&mut trials)?;
+    let accepted = trials.shortfall() <= 1.0;
+    let Some((_, atlas, margins, chosen)) = trials.best else {
+        return Err(TrainError::Diverged {
+            unit: "every candidate".to_owned(),
+            step: config.phase_two,
+            loss: f64::NAN,
+        });
     };
-    let mut model = atlas.model(pool.oracle.units(), &pool.x_units);
+    let mut weights = atlas.weights(pool.oracle.units(), &pool.x_units);
     session.emit(&Event::Stage {
         name: "finding anchors",
     });
     let count = config.anchors * if pool.x_dim() > 0 { 4 } else { 1 };
-    model.anchors = anchors::find(&model, &pool, count, &mut stream(seed, 2));
-    model.lift = set.reduced().map(|reduced| reduced.lift().clone());
-    let summary = ShapeSummary {
+    weights.anchors = anchors::find(&weights, &pool, count, &mut stream(seed, 2));
+    let summary = Summary {
         pieces: pieces.count(),
         feasible_fraction: pool.feasible_fraction,
         empty_fraction: pool.empty_fraction,
@@ -146,20 +149,20 @@ pub fn shape(
         calibration: None,
         chosen,
         margins,
-        candidates: contest.tried,
+        candidates: trials.tried,
         accepted,
     };
-    Ok((model, summary))
+    Ok((weights, summary))
 }
 
 /// The best of what was trained so far.
 #[derive(Default)]
-struct Contest {
+struct Trials {
     tried: Vec<(Candidate, Quality)>,
     best: Option<(f64, Atlas, Vec<f32>, Candidate)>,
 }
 
-impl Contest {
+impl Trials {
     fn shortfall(&self) -> f64 {
         self.best
             .as_ref()
@@ -189,7 +192,7 @@ pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     rng
 }
 
-fn sizes(set: &dyn Set, config: &ShapeConfig) -> PoolSizes {
+fn sizes(set: &dyn Set, config: &Settings) -> PoolSizes {
     let conditional = set.x_dim() > 0;
     let factor = if conditional { 2 } else { 1 };
     // Above three dimensions every infeasible row costs a restoration of about a thousand queries.
@@ -213,8 +216,8 @@ fn sizes(set: &dyn Set, config: &ShapeConfig) -> PoolSizes {
 }
 
 /// What all candidates of one training share.
-struct Shaping<'a> {
-    config: &'a ShapeConfig,
+struct Search<'a> {
+    config: &'a Settings,
     seed: u64,
     session: &'a Session<'a>,
     pool: &'a Pool<'a>,
@@ -223,7 +226,7 @@ struct Shaping<'a> {
     goals: Goals,
 }
 
-impl Shaping<'_> {
+impl Search<'_> {
     /// Kinds of latent sets to try: a shell first where the centre is in a hole; above three dimensions
     /// a box as well.
     fn kinds(&self) -> Vec<LatentKind> {
@@ -245,16 +248,16 @@ impl Shaping<'_> {
     }
 
     /// Trains candidates until one meets the goals or nothing is left to try.
-    fn search(&self, contest: &mut Contest) -> Result<(), TrainError> {
+    fn run(&self, trials: &mut Trials) -> Result<(), TrainError> {
         let kinds = self.kinds();
         // Cells of an input-dependent set are empty at some x, and above three dimensions cuts follow
         // the sampling rather than the set: both gain more from longer training.
         if self.pool.x_dim() > 0 || self.pool.dim() > BANK_DIMENSIONS {
-            return self.lengthen(&kinds, contest);
+            return self.lengthen(&kinds, trials);
         }
         for (index, latent) in kinds.iter().enumerate() {
-            self.refine(*latent, index, kinds.len(), contest)?;
-            if contest.shortfall() <= 1.0 {
+            self.refine(*latent, index, kinds.len(), trials)?;
+            if trials.shortfall() <= 1.0 {
                 break;
             }
         }
@@ -263,7 +266,7 @@ impl Shaping<'_> {
 
     /// Tries every kind of latent set, and trains the best of them longer; where an input-dependent set
     /// comes apart at some x, by its pieces there.
-    fn lengthen(&self, kinds: &[LatentKind], contest: &mut Contest) -> Result<(), TrainError> {
+    fn lengthen(&self, kinds: &[LatentKind], trials: &mut Trials) -> Result<(), TrainError> {
         let mut rng = stream(self.seed, 100_000);
         let cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
         let efforts = match (kinds.len(), cells.count()) {
@@ -274,7 +277,7 @@ impl Shaping<'_> {
         let mut total = efforts.0 * kinds.len() as f64 + efforts.1;
         let (mut number, mut done) = (0, 0.0);
         let mut attempt =
-            |latent, parts: &dyn Partition, effort: f64, total: f64, contest: &mut _| {
+            |latent, parts: &dyn Partition, effort: f64, total: f64, trials: &mut _| {
                 let mut charts = vec![None; parts.count()];
                 let attempt = Attempt {
                     latent,
@@ -283,15 +286,15 @@ impl Shaping<'_> {
                     done: (done / total, effort / total),
                 };
                 (number, done) = (number + 1, done + effort);
-                self.cover(&attempt, parts, &mut charts, &mut rng, contest)
+                self.cover(&attempt, parts, &mut charts, &mut rng, trials)
             };
         for latent in kinds {
-            attempt(*latent, &cells, efforts.0, total, contest)?;
-            if contest.shortfall() <= 1.0 {
+            attempt(*latent, &cells, efforts.0, total, trials)?;
+            if trials.shortfall() <= 1.0 {
                 return Ok(());
             }
         }
-        let Some(best) = contest.best.as_ref().map(|(_, _, _, best)| best.latent) else {
+        let Some(best) = trials.best.as_ref().map(|(_, _, _, best)| best.latent) else {
             return Ok(());
         };
         let slices = self
@@ -299,9 +302,9 @@ impl Shaping<'_> {
             .filter(|slices| slices.count() > cells.count());
         if let Some(slices) = slices {
             total += EFFORT_OF_SLICES - efforts.1;
-            attempt(best, &slices, EFFORT_OF_SLICES, total, contest)?;
+            attempt(best, &slices, EFFORT_OF_SLICES, total, trials)?;
         } else {
-            attempt(best, &cells, efforts.1, total, contest)?;
+            attempt(best, &cells, efforts.1, total, trials)?;
         }
         Ok(())
     }
@@ -320,7 +323,7 @@ impl Shaping<'_> {
         latent: LatentKind,
         index: usize,
         kinds: usize,
-        contest: &mut Contest,
+        trials: &mut Trials,
     ) -> Result<(), TrainError> {
         let mut rng = stream(self.seed, 100_000 * (index as u64 + 1));
         let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
@@ -337,14 +340,14 @@ impl Shaping<'_> {
                 effort: 1.0,
                 done: ((index * rounds + round) as f64 * share, share),
             };
-            let quality = self.cover(&attempt, &cells, &mut charts, &mut rng, contest)?;
+            let quality = self.cover(&attempt, &cells, &mut charts, &mut rng, trials)?;
             let cut = to_cut(&quality, &self.goals);
             let fixed = self.config.charts.is_some() || latent == LatentKind::Shell;
             let many =
                 cells.count() + (PARTS - 1) * cut.iter().filter(|cut| **cut).count() > MOST_CHARTS;
             let last = round + 1 >= self.config.rounds;
             let enough = if last { FAR } else { 1.0 };
-            if contest.shortfall() <= enough || fixed || many {
+            if trials.shortfall() <= enough || fixed || many {
                 break;
             }
             let (finer, origin) = cells.split(&cut, PARTS, &mut rng);

@@ -3,13 +3,31 @@
 use serde::{Deserialize, Serialize};
 
 use super::fit::LatentKind;
+use crate::certify::Plan;
 
-/// Settings of the `default` recipe.
+/// Share of `max_queries` that is left for the certificate at least.
+const CERTIFICATE_SHARE: f64 = 0.3;
+/// Queries that a point of the certificate may cost: input, projection, guard and its repairs, the search
+/// whether C(x) is empty; and decodes inside and on the surface of each chart.
+const QUERIES_PER_SAMPLE: u64 = 8;
+const QUERIES_PER_CHART: u64 = 2;
+/// Fewer points say nothing.
+const LEAST_SAMPLES: usize = 100;
+
+/// Settings of a training. Start from a preset: [`default`](Self::default), [`small`](Self::small) or
+/// [`quick`](Self::quick).
 ///
 /// Lengths are in working units: the root mean square of the feasible points' coordinates is one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ShapeConfig {
+pub struct Settings {
+    /// The seed of all that is random; the same seed gives the same model, bit for bit. Default 0.
+    // The seed and the preset's name stand beside the settings in every record.
+    #[serde(skip)]
+    pub seed: u64,
+    /// The name of the preset that these settings started from, for the model's record.
+    #[serde(skip)]
+    pub preset: &'static str,
     /// Width of the hidden layers of encoders and decoders. Default 64.
     pub width: usize,
     /// Number of hidden layers of encoders and decoders. Default 4.
@@ -48,7 +66,7 @@ pub struct ShapeConfig {
     pub margin_high: f32,
     /// Share of failures above which the margin grows. Default 0.002.
     pub failure_goal: f32,
-    /// Parameter values at which an input-dependent set is looked at. Default 1500.
+    /// Values of x at which an input-dependent set is looked at. Default 1500.
     pub states: usize,
     /// Feasible rows of the pool. Default 20000 (twice that for input-dependent sets).
     pub feasible: usize,
@@ -58,8 +76,8 @@ pub struct ShapeConfig {
     pub boundary: usize,
     /// Uniform draws before rejection sampling gives up. Default 4000000.
     pub draws: usize,
-    /// Membership queries that the training may make; left out: as many as it takes. Below some
-    /// millions, a discriminator answers in the set's place.
+    /// Membership queries that training and certificate may make together, for sets that are costly to ask;
+    /// left out: as many as it takes. A discriminator then answers in the set's place.
     pub max_queries: Option<u64>,
     /// Anchors stored for the guard. Default 64.
     pub anchors: usize,
@@ -77,9 +95,11 @@ fn is_two(depth: &usize) -> bool {
     *depth == 2
 }
 
-impl Default for ShapeConfig {
+impl Default for Settings {
     fn default() -> Self {
         Self {
+            seed: 0,
+            preset: "default",
             width: 64,
             depth: 4,
             gate_width: 32,
@@ -111,10 +131,11 @@ impl Default for ShapeConfig {
     }
 }
 
-impl ShapeConfig {
+impl Settings {
     /// A usable model in about five seconds.
     pub fn quick() -> Self {
         Self {
+            preset: "quick",
             width: 32,
             depth: 3,
             phase_one: 100,
@@ -138,6 +159,7 @@ impl ShapeConfig {
     /// A usable model with small networks, in seconds.
     pub fn quick_small() -> Self {
         Self {
+            preset: "quick-small",
             gate_depth: 1,
             ..Self::quick()
         }
@@ -146,6 +168,7 @@ impl ShapeConfig {
     /// Small networks for tight loops: a call takes well under half a microsecond.
     pub fn small() -> Self {
         Self {
+            preset: "small",
             width: 32,
             depth: 3,
             gate_depth: 1,
@@ -162,11 +185,36 @@ impl ShapeConfig {
         vec![self.gate_width; self.gate_depth]
     }
 
+    /// The membership queries that the training alone may make.
+    pub(super) fn training_queries(&self) -> Option<u64> {
+        let share = |queries: u64| ((1.0 - CERTIFICATE_SHARE) * queries as f64) as u64;
+        self.max_queries.map(share)
+    }
+
+    /// What the certificate draws after a training with these settings: 100 000 points of each kind, or as
+    /// many as `max_queries` leaves after `queries`.
+    pub fn plan(&self, queries: u64, charts: usize) -> Plan<'static> {
+        let usual = Plan {
+            seed: self.seed,
+            ..Plan::default()
+        };
+        let Some(most) = self.max_queries else {
+            return usual;
+        };
+        let cost = QUERIES_PER_SAMPLE + QUERIES_PER_CHART * charts as u64;
+        let samples = most.saturating_sub(queries) / cost;
+        Plan {
+            samples: (samples as usize).clamp(LEAST_SAMPLES, usual.samples),
+            sparing: true,
+            ..usual
+        }
+    }
+
     /// Whether training can start with these settings.
     ///
     /// # Errors
-    /// [`ConfigError`], which names the field, its value and what it may be.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    /// [`SettingsError`], which names the field, its value and what it may be.
+    pub fn validate(&self) -> Result<(), SettingsError> {
         let count = |field, value: usize, low: usize, high: usize| {
             check(field, value as f64, low as f64, high as f64)
         };
@@ -180,7 +228,7 @@ impl ShapeConfig {
         count("feasible", self.feasible, 100, 1 << 24)?;
         count("infeasible", self.infeasible, 100, 1 << 24)?;
         count("boundary", self.boundary, 100, 1 << 24)?;
-        count("draws", self.draws, 100, 1 << 40)?;
+        check("draws", self.draws as f64, 100.0, 1e12)?;
         if let Some(queries) = self.max_queries {
             check("max-queries", queries as f64, 1_000.0, 1e12)?;
         }
@@ -211,11 +259,11 @@ pub(super) fn check(
     value: f64,
     low: f64,
     high: f64,
-) -> Result<(), ConfigError> {
+) -> Result<(), SettingsError> {
     if value >= low && value <= high {
         return Ok(());
     }
-    Err(ConfigError {
+    Err(SettingsError {
         field,
         value,
         low,
@@ -226,7 +274,7 @@ pub(super) fn check(
 /// A setting out of its range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field} = {value} is out of range: choose a value from {low} to {high}")]
-pub struct ConfigError {
+pub struct SettingsError {
     /// The setting.
     pub field: &'static str,
     /// Its value.
