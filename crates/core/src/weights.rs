@@ -1,14 +1,14 @@
 //! The parts of a projector as plain data: what training produces and what a model file holds.
 //!
-//! Nothing here computes; [`Projector`](crate::Projector) packs a [`Model`] into the form that runs.
+//! Nothing here computes; [`Projector`](crate::Projector) packs [`Weights`] into the form that runs.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::equations::Equations;
 use crate::latent::LatentSet;
-use crate::lift::Lift;
 
 /// The function applied to every output of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub struct Network {
     /// Applied to the sum of the last layer and the skip.
     pub output: Activation,
     /// `[outputs][skip inputs]`, added to the last layer's output before its activation. The skip
-    /// reads the *first* `skip.len() / outputs` inputs (the point itself, not the parameters joined to it).
+    /// reads the *first* `skip.len() / outputs` inputs (the point itself, not the x joined to it).
     pub skip: Option<Vec<f32>>,
 }
 
@@ -101,19 +101,9 @@ impl Frame {
     }
 }
 
-/// How the outputs of several decoders of one chart become one point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Blend {
-    /// The softmax-weighted sum of all decoders (the paper's gate).
-    Soft,
-    /// The decoder with the largest gate output alone.
-    Hard,
-}
-
 /// One encoder, its latent set and its decoders.
 ///
-/// The encoder reads `[y in this chart's frame, x in the model's parameter frame]`; decoders and the
+/// The encoder reads `[y in this chart's frame, x in the x frame]`; decoders and the
 /// decoder gate read `[z, x]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
@@ -125,10 +115,8 @@ pub struct Chart {
     pub latent: LatentSet,
     /// R_1 … R_ρ; at least one.
     pub decoders: Vec<Network>,
-    /// α, present exactly when there are several decoders.
+    /// α, present exactly when there are several decoders: they are summed with its softmax as weights.
     pub decoder_gate: Option<Network>,
-    /// How the decoders are combined.
-    pub blend: Blend,
 }
 
 /// A stored latent point whose decode was verified to be feasible after training.
@@ -138,23 +126,35 @@ pub struct Anchor {
     pub chart: usize,
     /// The latent point, inside the chart's latent set.
     pub latent: Vec<f32>,
-    /// The parameters x (raw units) for which it was verified; empty for a fixed set.
-    pub parameters: Vec<f32>,
-    /// The decode, raw units.
+    /// The x (raw units) for which it was verified; empty for a fixed set.
+    pub x: Vec<f32>,
+    /// The decode, raw units; with equations in reduced coordinates.
     pub point: Vec<f32>,
 }
 
-/// Everything that is needed to run a projector.
+/// Everything that is needed to run a projector: what training produces and a model file holds.
+///
+/// ```
+/// use fabproj_core::{LatentSet, Projector, Weights};
+///
+/// let disc = LatentSet::Ball { radius: 0.5, smooth: None };
+/// let weights = Weights::identity(2, disc);
+/// let file = weights.to_bytes()?;
+/// assert_eq!(Weights::from_bytes(&file)?, weights);
+/// let (y, _) = Projector::new(&weights)?.project(&[3.0_f32, 4.0], &[])?;
+/// assert_eq!(y, [0.3, 0.4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
-    /// Dimension of y.
+pub struct Weights {
+    /// Dimension of y; with equations of the reduced coordinates.
     pub dim: usize,
-    /// Dimension of the parameters x; 0 for a fixed set.
-    pub parameter_dim: usize,
+    /// Dimension of x, the input that the set depends on; 0 for a fixed set.
+    pub x_dim: usize,
     /// The units of y in which the chart gate works and in which distances are reported.
     pub frame: Frame,
     /// The units of x.
-    pub parameter_frame: Frame,
+    pub x_frame: Frame,
     /// Chooses the chart by its largest output from `[y, x]` in the two frames above; present
     /// exactly when there are several charts.
     pub gate: Option<Network>,
@@ -164,6 +164,30 @@ pub struct Model {
     pub discriminator: Option<Network>,
     /// Points that the guard falls back to.
     pub anchors: Vec<Anchor>,
-    /// Where users' points obey equations: the way from them to the y above, which obeys none.
-    pub lift: Option<Lift>,
+    /// Affine equations that every output obeys; the networks then work on reduced coordinates.
+    pub equations: Option<Equations>,
+}
+
+impl Weights {
+    /// Networks that are the identity, so that the projection is the latent set's: for examples and
+    /// tests.
+    pub fn identity(dim: usize, latent: LatentSet) -> Self {
+        Self {
+            dim,
+            x_dim: 0,
+            frame: Frame::unit(dim),
+            x_frame: Frame::unit(0),
+            gate: None,
+            charts: vec![Chart {
+                frame: Frame::unit(dim),
+                encoder: Network::identity(dim),
+                latent,
+                decoders: vec![Network::identity(dim)],
+                decoder_gate: None,
+            }],
+            discriminator: None,
+            anchors: Vec::new(),
+            equations: None,
+        }
+    }
 }
