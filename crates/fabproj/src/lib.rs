@@ -47,13 +47,13 @@ pub use fabproj_core::{
 };
 
 pub use self::certify::{
-    Certificate, CertifyError, ChartShares, CoverageGrid, Inputs, Plan, Share, Slice, SliceInterval,
-    certify, certify_guarded,
+    Certificate, CertifyError, ChartShares, CoverageGrid, Inputs, Plan, Share, Slice,
+    SliceInterval, certify, certify_guarded,
 };
 pub use self::model::{FileError, Model, Record};
 pub use self::train::{
-    Checkpoints, Event, LatentKind, Observer, Recipe, Session, Settings, SettingsError, TrainError, Trained,
-    train, train_with,
+    Checkpoints, Event, LatentKind, Observer, Recipe, Session, Settings, SettingsError, TrainError,
+    Trained, train, train_with,
 };
 
 /// The code of the repository's front page, run with the other examples.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fabproj_core::format::{self, FormatError, MAX_BYTES, WriteError};
-use fabproj_core::{Guard, GuardError, ModelError, Projector, Weights};
+use fabproj_core::{Guard, GuardError, Projector, Weights, WeightsError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -192,8 +192,8 @@ impl Model {
     /// A model of weights that were made elsewhere, for a set.
     ///
     /// # Errors
-    /// [`ModelError`], which names the part of the weights that is at fault.
-    pub fn new(weights: Weights, set: &dyn Set) -> Result<Self, ModelError> {
+    /// [`WeightsError`], which names the part of the weights that is at fault.
+    pub fn new(weights: Weights, set: &dyn Set) -> Result<Self, WeightsError> {
         Self::of(weights, Record::of(set))
     }
 
@@ -225,7 +225,7 @@ impl Model {
         Ok(Self::of(weights, record)?)
     }
 
-    fn of(weights: Weights, record: Record) -> Result<Self, ModelError> {
+    fn of(weights: Weights, record: Record) -> Result<Self, WeightsError> {
         let projector = Projector::new(&weights)?;
         Ok(Self {
             weights,

@@ -65,7 +65,6 @@ fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::R
 mod tests {
     use super::*;
 
-
     #[test]
     fn parts_of_names_come_before_misspellings() {
         assert_eq!(near_names("moons", ["moo", "two-moons", "noons"])[0], "moo");
@@ -79,7 +78,6 @@ mod tests {
     fn at_most_three_are_offered() {
         assert_eq!(near_names("", ["a", "b", "c", "d"]).len(), 3);
     }
-
 
     #[test]
     fn a_full_disk_leaves_the_old_file() {

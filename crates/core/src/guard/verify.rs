@@ -15,6 +15,18 @@ use crate::workspace::RunBuffers;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuardError {
+    /// The set has other dimensions than the projector.
+    #[error(
+        "the model projects {model} numbers {what}, the set has {set}: it is a model for another set"
+    )]
+    Dimension {
+        /// Which of the two, `y` or `x`.
+        what: &'static str,
+        /// Dimension of the projector.
+        model: usize,
+        /// Dimension of the set.
+        set: usize,
+    },
     /// Without one feasible point there is nothing to fall back to.
     #[error(
         "none of {anchors} anchors and {searched} decodes passes the membership test: is it the test \

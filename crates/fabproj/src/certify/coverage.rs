@@ -215,7 +215,11 @@ impl Cells {
 /// A tenth (in three dimensions a quarter) of the power of ten nearest to the model's scale; where scales of
 /// coordinates differ much, nearest to that of each.
 fn usual_sides(projector: &Projector) -> Vec<f64> {
-    let share = if projector.frame().scale.len() < 3 { 0.1 } else { 0.25 };
+    let share = if projector.frame().scale.len() < 3 {
+        0.1
+    } else {
+        0.25
+    };
     let side = |scale: f64| share * 10_f64.powf(scale.log10().round());
     let scales: Vec<f64> = projector
         .frame()

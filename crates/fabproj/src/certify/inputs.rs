@@ -252,7 +252,11 @@ pub fn moves(
     let (mut count, mut sum) = (inputs.feasible, inputs.moved);
     // Rows of a file are all that there are.
     let rows = matches!(plan.inputs, Inputs::Rows { .. });
-    let further = if plan.sparing || rows { 0 } else { FURTHER_INPUTS };
+    let further = if plan.sparing || rows {
+        0
+    } else {
+        FURTHER_INPUTS
+    };
     let rounds = (further * plan.samples).div_ceil(ROWS * TASKS_PER_ROUND);
     for round in 0..rounds {
         if count >= WANTED_FEASIBLE.min(plan.samples) {

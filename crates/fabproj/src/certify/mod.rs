@@ -286,7 +286,7 @@ const LISTED_X: usize = 8;
 fn check(set: &dyn Set, projector: &Projector, plan: &Plan) -> Result<(), CertifyError> {
     let dimensions = [
         ("y", projector.dim(), set.dim()),
-        ("x", projector.parameter_dim(), set.x_dim()),
+        ("x", projector.x_dim(), set.x_dim()),
     ];
     for (what, model, set) in dimensions {
         if model != set {

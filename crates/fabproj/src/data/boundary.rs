@@ -76,11 +76,6 @@ impl Boundary {
         self.tree.len()
     }
 
-    /// Whether no boundary was found.
-    pub fn is_empty(&self) -> bool {
-        self.tree.is_empty()
-    }
-
     /// The i-th boundary point.
     pub fn point(&self, index: usize) -> &[f32] {
         &self.points[index * self.dim..][..self.dim]

@@ -11,5 +11,5 @@ pub(crate) mod restore;
 pub(crate) mod slices;
 pub(crate) mod tree;
 
-pub(crate) use oracle::{Oracle, Units};
+pub(crate) use oracle::Units;
 pub(crate) use pool::{Pool, PoolError, PoolSizes, Rows};

@@ -39,11 +39,6 @@ impl Tree {
         self.order.len()
     }
 
-    /// Whether there is no point at all.
-    pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
-    }
-
     /// The nearest point's index and its squared distance; `None` for an empty tree.
     pub fn nearest(&self, query: &[f32]) -> Option<(usize, f32)> {
         let mut best = [(f32::INFINITY, u32::MAX)];

@@ -1,8 +1,8 @@
 //! Two moons without noise: two tubes around the arcs that do not touch.
 
-use fabproj_core::Membership;
 use super::vector::{PULL, is_finite, positive};
 use super::{Description, Interval, Set};
+use fabproj_core::Membership;
 
 /// Everything within 0.15 of one of two half circles of radius 1: the upper half around (0, 0) and the
 /// lower half around (1, 0.5). The arcs are 0.5 apart, so a gap of 0.2 separates the two tubes; 0.15 is

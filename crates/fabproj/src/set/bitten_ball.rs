@@ -1,8 +1,8 @@
 //! A ball with a bite: all points of a ball that are not inside a second, smaller ball.
 
-use fabproj_core::Membership;
 use super::vector::{PULL, distance, dot, is_finite, norm, positive, squared_distance};
 use super::{Description, Interval, Set};
+use fabproj_core::Membership;
 
 /// ‖y‖ ≤ radius and ‖y - centre‖ ≥ bite, where the centre is fixed or is the parameter x.
 pub(super) struct BittenBall {

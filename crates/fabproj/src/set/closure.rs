@@ -1,8 +1,8 @@
 //! A closure as a set.
 
-use fabproj_core::Membership;
 use super::vector::is_finite;
 use super::{Description, Interval, Set};
+use fabproj_core::Membership;
 
 type Contains = Box<dyn Fn(&[f64], &[f64]) -> bool + Send + Sync>;
 type Violation = Box<dyn Fn(&[f64], &[f64], &mut [f64]) -> f64 + Send + Sync>;

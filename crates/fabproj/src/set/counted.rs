@@ -4,7 +4,7 @@ use fabproj_core::Membership;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::delegate::same_coordinates;
-use super::{Calibration, Description, Equation, Interval, Learned, Set};
+use super::{Description, Equation, Interval, Learned, Set};
 
 /// Counts the membership queries that a set answers, so that training can say what it cost.
 pub(crate) struct Counted<S> {
@@ -36,7 +36,8 @@ impl<S: Set> Membership for Counted<S> {
     }
 
     fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
-        self.queries.fetch_add(inside.len() as u64, Ordering::Relaxed);
+        self.queries
+            .fetch_add(inside.len() as u64, Ordering::Relaxed);
         self.set.contains_rows(y, x, inside);
     }
 
@@ -70,10 +71,6 @@ impl<S: Set> Set for Counted<S> {
 
     fn equations(&self) -> Vec<Equation> {
         self.set.equations()
-    }
-
-    fn calibration(&self) -> Option<Calibration> {
-        self.set.calibration()
     }
 
     fn learned(&self) -> Option<&Learned> {

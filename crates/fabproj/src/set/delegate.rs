@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Calibration, Description, Equation, Interval, Learned, Set};
 
-/// The methods of a wrapper whose coordinates and parameters are those of its field `set`.
+/// The methods of a wrapper whose coordinates and trust are those of its field `set`.
 macro_rules! same_coordinates {
     () => {
         fn dim(&self) -> usize {
@@ -25,6 +25,10 @@ macro_rules! same_coordinates {
 
         fn x_names(&self) -> Vec<String> {
             self.set.x_names()
+        }
+
+        fn calibration(&self) -> Option<$crate::set::Calibration> {
+            self.set.calibration()
         }
     };
 }

@@ -85,7 +85,9 @@ impl Description {
             format!("({})", names.join(word))
         };
         match self {
-            Self::BuiltIn { name } | Self::Closure { name } | Self::File { name, .. } => name.clone(),
+            Self::BuiltIn { name } | Self::Closure { name } | Self::File { name, .. } => {
+                name.clone()
+            }
             Self::Labelled { name, rows, .. } => format!("{rows} labelled points of {name}"),
             Self::And { sets } => joined(sets, " and "),
             Self::Or { sets } => joined(sets, " or "),

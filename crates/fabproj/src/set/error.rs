@@ -96,7 +96,9 @@ pub enum SetError {
         column: usize,
     },
     /// Equations of a set that no point obeys.
-    #[error("equation {index} contradicts those before it (counted from 0): no point obeys all of them")]
+    #[error(
+        "equation {index} contradicts those before it (counted from 0): no point obeys all of them"
+    )]
     Equations {
         /// The equation's place.
         index: usize,

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fabproj_core::{
-    Chart, Frame, LatentSet, Membership, ModelError, Network, Projector, Weights, Workspace,
+    Chart, Frame, LatentSet, Membership, Network, Projector, Weights, WeightsError, Workspace,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{Description, Interval, Result, Set, SetError};
-use crate::data::labelled::LabelReport;
 use crate::Model;
+use crate::data::labelled::LabelReport;
 
 /// What a model file says about the labelled points that its set was learned from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,7 +134,7 @@ pub(crate) struct Scorer {
 impl Scorer {
     /// A projector serves as home of its discriminator; one that has no charts of its own yet gets the
     /// simplest that runs.
-    pub(crate) fn new(discriminator: &Discriminator) -> std::result::Result<Self, ModelError> {
+    pub(crate) fn new(discriminator: &Discriminator) -> std::result::Result<Self, WeightsError> {
         let (dim, x_dim) = (
             discriminator.frame.centre.len(),
             discriminator.x_frame.centre.len(),
@@ -207,7 +207,7 @@ impl Learned {
         names: (Vec<String>, Vec<String>),
         record: LearnedRecord,
         discriminator: Discriminator,
-    ) -> std::result::Result<Self, ModelError> {
+    ) -> std::result::Result<Self, WeightsError> {
         let scorer = Scorer::new(&discriminator)?;
         Ok(Self {
             description,
@@ -251,7 +251,8 @@ impl Learned {
 
     /// The discriminator in the units of a model, so that the set can be had from the model's file alone.
     pub(crate) fn discriminator(&self, weights: &Weights) -> Network {
-        self.discriminator.in_units(&weights.frame, &weights.x_frame)
+        self.discriminator
+            .in_units(&weights.frame, &weights.x_frame)
     }
 
     /// The discriminator's score: positive inside, −∞ outside the box of the feasible points.

@@ -37,12 +37,12 @@ pub use self::description::{Description, from_description};
 pub use self::equations::Equation;
 pub use self::error::{Result, SetError};
 pub use self::file::{from_file, from_toml};
-pub(crate) use self::reduced::Reduced;
 pub use self::label::label;
-pub(crate) use self::learned::{Calibration, Learned, LearnedRecord};
+pub use self::learned::{Calibration, Learned, LearnedRecord};
 pub(crate) use self::learned::{Discriminator, Scorer};
 pub use self::moons::moon_points;
 pub use self::problem::{Excerpt, Problem, SetFileError};
+pub(crate) use self::reduced::Reduced;
 
 /// A closed interval, one per coordinate of a region of interest.
 pub type Interval = (f64, f64);
@@ -187,7 +187,10 @@ pub(crate) fn check(set: &dyn Set) -> Result<()> {
             });
         }
     }
-    for (what, bounds) in [("bounds of y", set.bounds()), ("bounds of x", set.x_bounds())] {
+    for (what, bounds) in [
+        ("bounds of y", set.bounds()),
+        ("bounds of x", set.x_bounds()),
+    ] {
         let bad = |(low, high): &Interval| !(low.is_finite() && high.is_finite() && low < high);
         if let Some(index) = bounds.iter().position(bad) {
             let (low, high) = bounds[index];

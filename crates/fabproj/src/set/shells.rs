@@ -1,10 +1,10 @@
 //! Shells: all points between two spheres around a centre, or around one of several centres.
 
-use fabproj_core::Membership;
 use super::vector::{
     PULL, at_radius, distance, is_finite, positive, scaled_offset, squared_distance,
 };
 use super::{Description, Interval, Set};
+use fabproj_core::Membership;
 
 /// inner ≤ ‖y - centre‖ ≤ outer for one of the centres. The shells do not touch each other.
 pub(super) struct Shells {

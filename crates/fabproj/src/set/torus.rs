@@ -1,8 +1,8 @@
 //! The solid torus.
 
-use fabproj_core::Membership;
 use super::vector::{PULL, is_finite, positive};
 use super::{Description, Interval, Set};
+use fabproj_core::Membership;
 
 /// Everything within 0.5 of the circle of radius 1.5 in the plane of the first two coordinates.
 pub(super) struct Torus;

@@ -1,6 +1,6 @@
 //! Several charts and the gate that chooses between them.
 
-use fabproj_core::{Blend, Chart, Frame, Model};
+use fabproj_core::{Chart, Frame, Weights};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -171,7 +171,7 @@ impl Atlas {
     }
 
     /// The same in raw units, without anchors.
-    pub fn model(&self, units: &Units, x_units: &Units) -> Model {
+    pub fn weights(&self, units: &Units, x_units: &Units) -> Weights {
         let charts = self.charts.iter().map(|chart| {
             let raw_scale = units.scale.iter().map(|s| s * f64::from(chart.scale));
             let raw_centre = (0..units.centre.len())
@@ -185,19 +185,18 @@ impl Atlas {
                 latent: chart.latent,
                 decoders: vec![chart.decoder.to_network()],
                 decoder_gate: None,
-                blend: Blend::Soft,
             }
         });
-        Model {
+        Weights {
             dim: units.centre.len(),
-            parameter_dim: x_units.centre.len(),
+            x_dim: x_units.centre.len(),
             frame: units.frame(),
-            parameter_frame: x_units.frame(),
+            x_frame: x_units.frame(),
             gate: self.gate.as_ref().map(Mlp::to_network),
             charts: charts.collect(),
             discriminator: None,
             anchors: Vec::new(),
-            lift: None,
+            equations: None,
         }
     }
 }

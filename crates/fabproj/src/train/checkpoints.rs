@@ -162,6 +162,8 @@ fn file_name(unit: &str) -> String {
 /// What a training is: checkpoints are of use to the same training only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Identity {
+    /// The version of this library: another one may train other bits.
+    pub(super) fabproj: String,
     pub(super) set: String,
     pub(super) set_hash: String,
     pub(super) recipe: String,
@@ -181,6 +183,7 @@ impl Identity {
         if self.set_hash != found.set_hash {
             compare("set", found.set.clone(), format!("this {}", self.set));
         }
+        compare("version", found.fabproj.clone(), self.fabproj.clone());
         compare("recipe", found.recipe.clone(), self.recipe.clone());
         compare("seed", found.seed.to_string(), self.seed.to_string());
         let (Value::Object(own), Value::Object(theirs)) = (&self.settings, &found.settings) else {
@@ -207,6 +210,7 @@ mod tests {
 
     fn identity(width: u64) -> Identity {
         Identity {
+            fabproj: "0.1.0".to_owned(),
             set: "two-moons".to_owned(),
             set_hash: "abc".to_owned(),
             recipe: "default".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fabproj_core::ModelError;
+use fabproj_core::WeightsError;
 use fabproj_nn::SpecError;
 
 use super::settings::SettingsError;
@@ -31,9 +31,11 @@ pub enum TrainError {
     Labelled(#[from] LabelledError),
     /// What was trained cannot run.
     #[error("training diverged: {0}")]
-    Model(#[from] ModelError),
+    Model(#[from] WeightsError),
     /// A loss became infinite or NaN.
-    #[error("training diverged: the loss is {loss} in {unit} at step {step}; try a smaller learning rate")]
+    #[error(
+        "training diverged: the loss is {loss} in {unit} at step {step}; try a smaller learning rate"
+    )]
     Diverged {
         /// The unit of work.
         unit: String,

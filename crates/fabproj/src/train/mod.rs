@@ -26,7 +26,6 @@ pub use checkpoints::Checkpoints;
 use checkpoints::Identity;
 pub use error::TrainError;
 pub use fit::LatentKind;
-pub(crate) use search::RECIPE;
 pub use session::{Event, Observer, Session};
 pub use settings::{Settings, SettingsError};
 
@@ -105,6 +104,7 @@ pub fn train_with(
         .map_err(|error| TrainError::Recipe(error.into()))?;
     let description = set.description();
     session.claim(|| Identity {
+        fabproj: env!("CARGO_PKG_VERSION").to_owned(),
         set: description.name(),
         set_hash: description.hash(),
         recipe: recipe.name(),

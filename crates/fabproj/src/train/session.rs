@@ -129,7 +129,8 @@ impl<'a> Session<'a> {
         if let Err(error) = checkpoints.save(unit, &state())
             && !self.warned.swap(true, Ordering::Relaxed)
         {
-            let message = format!("cannot write checkpoints: {error}; training goes on without them");
+            let message =
+                format!("cannot write checkpoints: {error}; training goes on without them");
             self.emit(&Event::Warning { message: &message });
         }
     }

@@ -8,11 +8,11 @@ use fabproj_core::{Anchor, Membership, Weights};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::settings::Settings;
 use super::error::TrainError;
 use super::labelled::{LabelledSettings, learn};
-use super::session::{Event, Session};
 use super::search::{self, Summary, stream};
+use super::session::{Event, Session};
+use super::settings::Settings;
 use crate::data::PoolError;
 use crate::data::labelled::{LabelledData, LabelledError};
 use crate::set::{Description, Interval, Learned, Set};

@@ -24,7 +24,8 @@ pub use self::columns::Columns;
 pub use self::error::{LabelledError, Place};
 
 /// Numbers that are read from one file at most: 512 megabytes of them.
-pub const MAX_NUMBERS: usize = 1 << 26;
+#[cfg(any(feature = "csv", feature = "npz", feature = "parquet"))]
+pub(crate) const MAX_NUMBERS: usize = 1 << 26;
 
 /// Rows of y, of the parameters x, and their labels.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::parameters_of;
 use crate::set::vector::{distance, with_buffer};
-use crate::set::{Description, Equation, Interval, Result, Set, SetError};
+use crate::set::{Calibration, Description, Equation, Interval, Result, Set, SetError};
 
 /// Sets of the same y, with what they agree on. Sets with parameters share one x; fixed sets may
 /// stand beside them.
@@ -59,6 +59,12 @@ impl Members {
 
     fn bounds(&self) -> Vec<Vec<Interval>> {
         self.sets.iter().map(|set| set.bounds()).collect()
+    }
+
+    /// The calibration of the member that can be trusted least.
+    fn calibration(&self) -> Option<Calibration> {
+        let known = self.sets.iter().filter_map(|set| set.calibration());
+        known.min_by(|a, b| a.precision_lower_bound.total_cmp(&b.precision_lower_bound))
     }
 
     fn descriptions(&self) -> Vec<Description> {
@@ -177,6 +183,10 @@ impl Set for And {
         self.members.x_names()
     }
 
+    fn calibration(&self) -> Option<Calibration> {
+        self.members.calibration()
+    }
+
     fn equations(&self) -> Vec<Equation> {
         let (sets, x_dim) = (self.members.sets.iter(), self.x_dim());
         let mut equations: Vec<Equation> = sets.flat_map(|set| set.equations()).collect();
@@ -289,6 +299,10 @@ impl Set for Or {
 
     fn x_names(&self) -> Vec<String> {
         self.members.x_names()
+    }
+
+    fn calibration(&self) -> Option<Calibration> {
+        self.members.calibration()
     }
 
     fn equations(&self) -> Vec<Equation> {

@@ -7,8 +7,8 @@ use super::function::{self, CONSTANTS, Function};
 use super::graph::{Graph, NodeId};
 use super::lexer::{Kind, Relation, Token};
 use super::operation::Operation;
-use crate::support::near_names;
 use crate::set::Problem;
+use crate::support::near_names;
 
 /// How deep parts of an expression may stand within each other. The parser recurses, so that this
 /// also bounds its stack.

@@ -6,9 +6,9 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::variables::{Variable, variables};
-use crate::support::near_names;
 use crate::set::Problem;
 use crate::set::expression::{Fault, Source};
+use crate::support::near_names;
 
 /// The keys of a set file.
 const KEYS: [&str; 7] = ["name", "y", "bounds", "x", "x_bounds", "let", "constraint"];

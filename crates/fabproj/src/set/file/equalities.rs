@@ -2,10 +2,10 @@
 
 use super::formula::Formula;
 use super::variables::Variable;
+use crate::set::equations::{Equation, MAX_DIM, SAME, beyond};
 use crate::set::expression::{
     Comparison, Degree, Dependence, Fault, Graph, NodeId, Tape, dependences,
 };
-use crate::set::equations::{Equation, MAX_DIM, SAME, beyond};
 use crate::set::vector::norm;
 use crate::set::{Interval, Problem};
 
@@ -120,4 +120,3 @@ fn check_bounds(
     }
     Err(Fault::new(equality.at, Problem::EqualityOutsideBounds))
 }
-

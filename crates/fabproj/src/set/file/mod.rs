@@ -73,11 +73,6 @@ impl FileSet {
         read_text(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
     }
 
-    /// How many operations a membership test takes at most.
-    pub fn operations(&self) -> usize {
-        self.program.operations()
-    }
-
     /// How far each coordinate is outside of its bounds: beside equalities these are constraints.
     fn beyond_bounds(&self, y: &[f64]) -> impl Iterator<Item = f64> {
         let variables = if self.equations.is_empty() {

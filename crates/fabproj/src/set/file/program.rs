@@ -78,11 +78,6 @@ impl Program {
         program
     }
 
-    /// Number of operations.
-    pub fn operations(&self) -> usize {
-        self.tape.len()
-    }
-
     fn add(&mut self, formula: &Formula, comparisons: &mut Vec<Comparison>) -> usize {
         let part = match formula {
             Formula::Test(comparison) => {
@@ -234,7 +229,10 @@ impl Program {
         let (excess, sign) = match test.relation {
             Relation::AtMost | Relation::Below => (difference, 1.0),
             Relation::AtLeast | Relation::Above => (-difference, -1.0),
-            Relation::Equal => (difference.abs() - tolerance(left, right), difference.signum()),
+            Relation::Equal => (
+                difference.abs() - tolerance(left, right),
+                difference.signum(),
+            ),
         };
         if excess.is_nan() {
             (f64::INFINITY, 0.0)

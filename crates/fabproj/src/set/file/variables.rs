@@ -7,9 +7,9 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::document::{number, wrong_kind};
-use crate::support::near_names;
 use crate::set::expression::{Fault, is_name, is_reserved};
 use crate::set::{Interval, Problem};
+use crate::support::near_names;
 
 /// A coordinate of y or of x.
 pub struct Variable {

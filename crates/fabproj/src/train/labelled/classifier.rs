@@ -28,10 +28,10 @@ pub struct Rows {
 }
 
 impl Rows {
-    pub fn new(data: &LabelledData, frame: &Frame, parameter_frame: &Frame) -> Self {
+    pub fn new(data: &LabelledData, frame: &Frame, x_frame: &Frame) -> Self {
         let mut values = Vec::new();
         for row in 0..data.rows() {
-            for (numbers, frame) in [(data.y(row), frame), (data.x(row), parameter_frame)] {
+            for (numbers, frame) in [(data.y(row), frame), (data.x(row), x_frame)] {
                 for (j, number) in numbers.iter().enumerate() {
                     values.push((*number as f32 - frame.centre[j]) / frame.scale[j]);
                 }

@@ -17,8 +17,8 @@ pub(crate) use self::calibrate::{Held, calibrate, choose_threshold};
 use self::classifier::{Classifier, Rows};
 use self::split::Split;
 use super::TrainError;
-use super::settings::{SettingsError, check};
 use super::session::{Event, Session};
+use super::settings::{SettingsError, check};
 use crate::data::labelled::{LabelReport, LabelledData};
 use crate::set::{Description, Discriminator, Interval, Learned, LearnedRecord, Scorer};
 

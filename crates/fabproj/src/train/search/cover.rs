@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{Attempt, Candidate, Trials, Search, stream};
+use super::{Attempt, Candidate, Search, Trials, stream};
 use crate::data::pieces::Partition;
 use crate::data::pool::BANK_DIMENSIONS;
 use crate::train::assignment::Assignment;
@@ -96,7 +96,7 @@ impl Search<'_> {
                     ChartTraining::new(config.clone(), self.pool, rows, restorer, rng)?;
                 let unit = format!("attempt-{}-chart-{chart}", attempt.number);
                 let done = (attempt.done.0 + share * place as f64, share);
-                self.run(&mut training, &unit, done)?;
+                self.finish(&mut training, &unit, done)?;
                 Ok((training.chart(), training.margin()))
             })
             .collect();
@@ -152,7 +152,7 @@ impl Search<'_> {
 
     /// Runs a chart to its end, from its checkpoint if there is one. `done` is the share of the whole
     /// training before this chart, and the chart's own share.
-    fn run(
+    fn finish(
         &self,
         training: &mut ChartTraining,
         unit: &str,

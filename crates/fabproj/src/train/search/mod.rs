@@ -24,10 +24,6 @@ use crate::data::{Pool, PoolSizes};
 use crate::set::{Calibration, Set};
 use cover::MANY_CHARTS;
 
-/// The version of the recipe: raised when the same seed and settings give another model, so that results
-/// which are kept by their settings are not taken for those of the recipe as it is now.
-pub(crate) const RECIPE: u32 = 2;
-
 /// Nodes of the graph that finds the pieces.
 const GRAPH_NODES: usize = 4_000;
 /// A hole of this relative size around the centre makes a shell worth trying.
