@@ -20,7 +20,7 @@ fn contains(y: &[f64], _x: &[f64]) -> bool {
 
 fn main() -> Result<(), Box<dyn Error>> {
     // The bounds say where inputs come from, and contain the set.
-    let set = FnSet::builder("bitten-square", vec![(-1.0, 2.0); 2], contains).build()?;
+    let set = FnSet::new("bitten-square", vec![(-1.0, 2.0); 2], contains);
 
     // `quick` is a first impression in seconds; `ShapeConfig::default()` gives a better model.
     let config = ShapeConfig::quick();

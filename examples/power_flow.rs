@@ -33,12 +33,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// What can be held, as a set: each membership test solves the power flow.
 fn set_points() -> Result<FnSet, Box<dyn Error>> {
     let network = network::Network::new();
-    let set = FnSet::builder(
+    let set = FnSet::new(
         "five-bus set-points",
         network::BOUNDS.to_vec(),
         move |y, _| network.is_feasible(y),
     );
-    Ok(set.names(network::NAMES).build()?)
+    Ok(set.names(network::NAMES))
 }
 
 fn train() -> Result<(), Box<dyn Error>> {

@@ -32,7 +32,7 @@ use fabproj_core::Membership;
 pub use self::algebra::{Affine, And, Not, Or, Shrink};
 pub use self::catalogue::{Dimension, Entry, built_in, catalogue};
 pub use self::closure::FnSet;
-pub(crate) use self::counted::Counted;
+pub use self::counted::Counted;
 pub use self::description::{Description, from_description};
 pub use self::equations::Equation;
 pub use self::error::{Result, SetError};
