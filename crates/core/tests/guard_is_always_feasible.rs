@@ -169,7 +169,7 @@ impl Membership for Moving<'_> {
 
     fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
         let rows = inside.len();
-        assert!(rows > 0 && y.len() % rows == 0 && x.len() % rows == 0);
+        assert!(rows > 0 && y.len().is_multiple_of(rows) && x.len().is_multiple_of(rows));
         assert!(inside.iter().all(|inside| !inside));
         let (n, p) = (y.len() / rows, x.len() / rows);
         for index in (0..rows).rev() {

@@ -55,7 +55,7 @@ fn rows_are_single_points<T: Real>(
     let (n, p) = (projector.dim(), projector.x_dim());
     let mut workspace = projector.workspace();
     let Batch { mut y, x, rows } = batch::<T>(&projector, rows, seed);
-    if seed % 4 == 0 {
+    if seed.is_multiple_of(4) {
         y[0] = T::from_f64(f64::NAN);
     }
     let (many, outcomes) = projector.project_rows(&y, &x)?;
@@ -78,11 +78,11 @@ fn rows_are_single_points<T: Real>(
         )
     );
 
-    for index in 0..rows {
+    for (index, expected) in outcomes.into_iter().enumerate() {
         let (y, x) = (row(&y, index, n), row(&x, index, p));
         let (one, outcome) = projector.project(y, x)?;
         prop_assert_eq!(&one[..], row(&many, index, n));
-        prop_assert_eq!(outcome, outcomes[index]);
+        prop_assert_eq!(outcome, expected);
         let mut into = vec![T::default(); n];
         prop_assert_eq!(
             projector.project_into(y, x, &mut into, &mut workspace)?,
@@ -173,10 +173,10 @@ proptest! {
         projector.score_rows(&y, &x, &mut scores, &mut projector.workspace())?;
         prop_assert_eq!(scores[0], f32::NEG_INFINITY);
         let discriminator = weights.discriminator.as_ref().expect("the fixture has one");
-        for index in 1..rows {
+        for (index, score) in scores.into_iter().enumerate().skip(1) {
             let joined = reference::joined(&weights, row(&y, index, n), row(&x, index, p));
             let expected = reference::network(discriminator, &joined)[0];
-            prop_assert!((f64::from(scores[index]) - expected).abs() < 1e-3);
+            prop_assert!((f64::from(score) - expected).abs() < 1e-3);
         }
     }
 }

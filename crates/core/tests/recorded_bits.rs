@@ -42,7 +42,6 @@ fn shapes() -> Vec<(Shape, u64)> {
             hidden: hidden[index % 3],
             skip: index % 2 == 0,
             latent,
-            ..Shape::plain()
         };
         (shape, 100 + 2 * index as u64)
     })
