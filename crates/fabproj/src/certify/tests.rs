@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use fabproj_core::{
-    Activation, Anchor, Chart, Frame, LatentSet, Layer, Weights, Network, Projector,
+    Activation, Anchor, Chart, Frame, LatentSet, Layer, Network, Projector, Weights,
 };
 
 use super::*;

@@ -1,6 +1,7 @@
 //! The library as other programs use it.
 
 mod built_in_sets;
+mod examples;
 #[cfg(all(feature = "csv", feature = "npz", feature = "parquet"))]
 mod labelled_files;
 mod learned_set;

@@ -246,8 +246,7 @@ fn sets_that_do_not_fit_are_refused() {
         .err()
         .unwrap();
     assert_eq!(apart, SetError::EmptyIntersection { index: 0 });
-    let one_parameter =
-        FnSet::new("one", [(-1.0, 1.0); 2], |_, _| true).with_x([(0.0, 1.0)]);
+    let one_parameter = FnSet::new("one", [(-1.0, 1.0); 2], |_, _| true).with_x([(0.0, 1.0)]);
     assert!(And::new(vec![named("moving-obstacle"), Arc::new(one_parameter)]).is_err());
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use fabproj::Membership;
-use fabproj::set::{Affine, And, Not, Or, Set, SetError, Shrink, built_in, from_description, from_toml};
+use fabproj::set::{
+    Affine, And, Not, Or, Set, SetError, Shrink, built_in, from_description, from_toml,
+};
 
 /// A set of `a`, `b`, `c` and `d` in [-scale, scale] with the parameters s and t in [0, 1].
 fn space(scale: f64, rest: &str) -> String {
@@ -73,7 +75,11 @@ fn equations_survive_combinations() {
 
     let matrix = vec![2.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 3.0];
     let image = Affine::new(budget(), matrix, vec![1.0, -1.0, 0.5]).unwrap();
-    let moved = [2.0 * point[0] + 1.0, point[0] + point[1] - 1.0, 3.0 * point[2] + 0.5];
+    let moved = [
+        2.0 * point[0] + 1.0,
+        point[0] + point[1] - 1.0,
+        3.0 * point[2] + 0.5,
+    ];
     assert!(image.contains(&moved, &[]));
     for equation in image.equations() {
         let left: f64 = equation.normal.iter().zip(&moved).map(|(n, y)| n * y).sum();

@@ -1,10 +1,9 @@
 //! Set files: what is said about wrong ones.
 
-
+use crate::set_texts::{EXAMPLES, plane};
 use fabproj::Membership;
 use fabproj::set::{SetError, from_file, from_toml};
 use proptest::prelude::*;
-use crate::set_texts::{EXAMPLES, plane};
 
 fn message(text: &str) -> String {
     match from_toml(text) {

@@ -1,11 +1,10 @@
 //! Set files: what they mean.
 
-
 use std::sync::Arc;
 
+use crate::set_texts::{EXAMPLES, plane};
 use fabproj::Membership;
 use fabproj::set::{Set, from_description, from_toml};
-use crate::set_texts::{EXAMPLES, plane};
 
 /// One constraint on `a` and `b`.
 fn one(expression: &str) -> Arc<dyn Set> {

@@ -197,10 +197,7 @@ fn every_kind_of_latent_set_trains_and_can_be_guarded() {
             };
             let model = train(&set, &settings).unwrap();
             let raw = summary(&model)["candidates"][0][1]["overall"]["raw"].clone();
-            assert!(
-                raw.as_f64().unwrap() > 0.3,
-                "{latent:?} {smooth:?}: {raw}"
-            );
+            assert!(raw.as_f64().unwrap() > 0.3, "{latent:?} {smooth:?}: {raw}");
             let guard = model.guard(&set).unwrap();
             for y in [[3.0, -2.0], [0.1, 0.2], [-2.9, 2.9]] {
                 let (out, outcome) = guard.project(&y, &[]).unwrap();
@@ -231,7 +228,8 @@ fn sets_that_cannot_be_learned_are_named_as_such() {
         draws: 2_000,
         ..tiny()
     };
-    let message = |set: &dyn Set, settings: &Settings| train(set, settings).unwrap_err().to_string();
+    let message =
+        |set: &dyn Set, settings: &Settings| train(set, settings).unwrap_err().to_string();
     let empty = FnSet::new("empty", [(-1.0, 1.0); 2], |_, _| false);
     let error = message(&empty, &few);
     assert!(
@@ -243,10 +241,16 @@ fn sets_that_cannot_be_learned_are_named_as_such() {
     assert!(error.contains("width = 0"), "{error}");
     let reversed = FnSet::new("reversed", [(-1.0, 1.0), (1.0, -1.0)], |_, _| true);
     let error = message(&reversed, &tiny());
-    assert!(error.contains("[1, -1]") && error.contains("coordinate 1"), "{error}");
+    assert!(
+        error.contains("[1, -1]") && error.contains("coordinate 1"),
+        "{error}"
+    );
     let unnamed = FnSet::new("unnamed", [(-1.0, 1.0); 2], |_, _| true).with_names(&["a"], &[]);
     let error = message(&unnamed, &tiny());
-    assert!(error.contains("names of y") && error.contains("found 1"), "{error}");
+    assert!(
+        error.contains("names of y") && error.contains("found 1"),
+        "{error}"
+    );
 }
 
 #[test]
