@@ -3,7 +3,7 @@
 use fabproj::set::FnSet;
 use fabproj::{Model, Settings};
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A plate with a round hole. The bounds say where inputs come from.
     let plate = FnSet::new("plate", [(-2.0, 2.0); 2], |y, _x| {
         y[0].abs().max(y[1].abs()) <= 1.0 && y[0].hypot(y[1]) >= 0.4

@@ -2,7 +2,7 @@
 
 use fabproj_core::{Guard, LatentSet, Projector, Weights};
 
-pub fn main() -> Result<(), Box<dyn core::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn core::error::Error>> {
     // On a device: `include_bytes!("model.safetensors")`. Here: identity networks around a disc.
     let disc = LatentSet::Ball {
         radius: 0.5,

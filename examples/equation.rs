@@ -15,7 +15,7 @@ expr = "p1 + p2 + p3 == load"
 any = ["p1 <= 0.5", "p1 >= 20"]           # off, or at least at its minimum
 "#;
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let set = from_toml(DISPATCH)?;
     let model = fabproj::train(&set, Settings::quick())?;
     let guard = model.guard(&set)?;

@@ -3,7 +3,7 @@
 use fabproj::labelled::{LabelledData, LabelledSettings, learn};
 use fabproj::{Model, Session, Settings};
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     // 10,000 points that fill a square evenly; those in a ring are feasible.
     let place = |step: f64, row: u32| 4.0 * (step * f64::from(row)).fract() - 2.0;
     let pair = |row| [place(0.754_877_666, row), place(0.569_840_29, row)];

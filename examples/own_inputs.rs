@@ -3,7 +3,7 @@
 use fabproj::set::built_in;
 use fabproj::{Inputs, Plan, Settings};
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let set = built_in("two-moons")?;
     let mut model = fabproj::train(&set, Settings::quick())?;
 

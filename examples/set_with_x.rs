@@ -3,7 +3,7 @@
 use fabproj::Settings;
 use fabproj::set::FnSet;
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Stay in a disc, at least 0.5 away from an obstacle at x.
     let set = FnSet::new("obstacle", [(-1.5, 1.5); 2], |y, x| {
         y[0].hypot(y[1]) <= 1.2 && (y[0] - x[0]).hypot(y[1] - x[1]) >= 0.5

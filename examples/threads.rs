@@ -3,7 +3,7 @@
 use fabproj::set::built_in;
 use fabproj::{CallError, Membership, Settings};
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let set = built_in("star-shaped")?;
     let guard = fabproj::train(&set, Settings::quick())?.guard(&set)?;
     // The guard is shared; each thread brings a workspace.

@@ -3,7 +3,7 @@
 use fabproj::set::built_in;
 use fabproj::{RawOutcome, Settings};
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ring = built_in("concentric-circles")?;
     let model = fabproj::train(&ring, Settings::quick())?;
     let projector = model.projector();

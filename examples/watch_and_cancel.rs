@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fabproj::set::built_in;
 use fabproj::{Checkpoints, Event, Session, Settings, TrainError, train_with};
 
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (set, settings) = (built_in("star-shaped")?, Settings::quick());
     // In memory, or `Checkpoints::folder("star.checkpoint")?`.
     let kept = Checkpoints::memory();
