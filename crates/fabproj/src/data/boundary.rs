@@ -5,6 +5,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::oracle::Oracle;
+use super::regime::Regime;
 use super::tree::{Tree, squared_distance};
 
 /// Bisection steps from a feasible to an infeasible point: 2⁻²² of a unit is below f32 resolution
@@ -67,7 +68,7 @@ impl Boundary {
             depths,
             tree,
             spacing,
-            plane_reach: spacing * PLANE_REACH[usize::from(dim > 2)],
+            plane_reach: spacing * PLANE_REACH[usize::from(!Regime::fixed(dim).in_plane())],
         }
     }
 

@@ -10,7 +10,7 @@ use rand::RngExt;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 
-use super::pool::{BANK_DIMENSIONS, Pool};
+use super::pool::Pool;
 use super::tree::{Tree, squared_distance};
 
 /// Neighbours proposed per node.
@@ -79,10 +79,11 @@ impl Pieces {
 
     fn connect(&mut self, pool: &Pool, rng: &mut ChaCha8Rng) {
         let count = self.piece.len();
-        let (near, random) = if pool.dim() > BANK_DIMENSIONS {
-            (NEIGHBOURS_IN_SPACE, NEIGHBOURS_IN_SPACE)
+        // A long segment can jump over a gap between two checks.
+        let (near, random, checks) = if pool.regime().low_dimensional() {
+            (NEIGHBOURS, 0, EDGE_CHECKS)
         } else {
-            (NEIGHBOURS, 0)
+            (NEIGHBOURS_IN_SPACE, NEIGHBOURS_IN_SPACE, LONG_EDGE_CHECKS)
         };
         let mut found = vec![(0.0, 0); near + 1];
         for from in 0..count {
@@ -95,12 +96,6 @@ impl Pieces {
                     continue;
                 }
                 let (a, b) = (self.node(from), self.node(to as usize));
-                // A long segment can jump over a gap between two checks.
-                let checks = if pool.dim() > BANK_DIMENSIONS {
-                    LONG_EDGE_CHECKS
-                } else {
-                    EDGE_CHECKS
-                };
                 if segment_feasible(pool, a, b, checks) {
                     let length = squared_distance(a, b).sqrt();
                     self.edges[from].push((to, length));
@@ -366,7 +361,7 @@ impl Partition for Cells<'_> {
         }
         let mut joint = y.to_vec();
         joint.extend_from_slice(pool.state_inner(state));
-        let space = pool.dim() > BANK_DIMENSIONS;
+        let space = !pool.regime().low_dimensional();
         let mut found = vec![(0.0, 0); if space { NEIGHBOURS_IN_SPACE } else { 6 }];
         self.pieces.tree.nearest_several(&joint, &mut found);
         let labelled = |node: u32| node != u32::MAX && self.label[node as usize] != usize::MAX;

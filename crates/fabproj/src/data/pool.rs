@@ -7,6 +7,7 @@ use rand_distr::StandardNormal;
 use super::boundary::{Boundary, normalise};
 use super::draw::Draw;
 use super::oracle::{Oracle, Units};
+use super::regime::Regime;
 use super::restore::Restorer;
 use crate::set::Set;
 
@@ -105,9 +106,6 @@ pub struct Pool<'a> {
     pub knows_violation: bool,
 }
 
-/// Up to this dimension a boundary bank is dense enough for nearest-point queries.
-pub const BANK_DIMENSIONS: usize = 3;
-
 impl<'a> Pool<'a> {
     /// Draws everything.
     pub fn draw(
@@ -144,6 +142,11 @@ impl<'a> Pool<'a> {
         Ok(pool)
     }
 
+    /// What the dimensions decide.
+    pub fn regime(&self) -> Regime {
+        Regime::of(self.oracle.set())
+    }
+
     /// Dimension of y.
     pub fn dim(&self) -> usize {
         self.oracle.bounds().len()
@@ -173,7 +176,7 @@ impl<'a> Pool<'a> {
         sizes: &PoolSizes,
         rng: &mut ChaCha8Rng,
     ) -> Result<(), PoolError> {
-        let dim = self.dim();
+        let (dim, low_dimensional) = (self.dim(), self.regime().low_dimensional());
         let mut row = Vec::new();
         for (state, rows) in raw.feasible.iter().enumerate() {
             for point in rows.chunks_exact(dim) {
@@ -198,7 +201,7 @@ impl<'a> Pool<'a> {
                 if missing == 0 {
                     break;
                 }
-                if dim <= BANK_DIMENSIONS {
+                if low_dimensional {
                     row = direction(dim, rng);
                     let length = 2.0 * radius * rng.random::<f32>();
                     row.iter_mut().for_each(|v| *v *= length);
@@ -238,7 +241,7 @@ impl<'a> Pool<'a> {
 
     fn find_boundaries(&mut self, sizes: &PoolSizes, rng: &mut ChaCha8Rng) {
         let dim = self.dim();
-        if dim > BANK_DIMENSIONS {
+        if !self.regime().low_dimensional() {
             return;
         }
         let per_state = sizes.boundary.div_ceil(self.states.len());
@@ -262,7 +265,7 @@ impl<'a> Pool<'a> {
 
     fn find_targets(&mut self, rng: &mut ChaCha8Rng) {
         let dim = self.dim();
-        if dim <= BANK_DIMENSIONS {
+        if self.regime().low_dimensional() {
             let mut kept = Rows::default();
             for (row, point) in self.infeasible.y.chunks_exact(dim).enumerate() {
                 let state = self.infeasible.state[row];

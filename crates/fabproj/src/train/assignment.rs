@@ -7,7 +7,6 @@ use rand_chacha::ChaCha8Rng;
 
 use super::chart::{ChartRows, gather};
 use crate::data::pieces::Partition;
-use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::approach;
 use crate::data::tree::{Tree, squared_distance};
 use crate::data::{Pool, Rows};
@@ -56,7 +55,7 @@ impl Assignment {
                     infeasible: own,
                     visitors: Rows::default(),
                 };
-                if dim <= BANK_DIMENSIONS && pool.x_dim() > 0 {
+                if pool.regime().low_dimensional() && pool.regime().depends_on_x() {
                     let others = infeasible.iter().filter(|(_, of)| *of as usize != chart);
                     admit(pool, &mut rows, others.map(|(row, _)| *row));
                 }

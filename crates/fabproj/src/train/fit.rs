@@ -3,7 +3,8 @@
 use fabproj_core::LatentSet;
 use serde::{Deserialize, Serialize};
 
-use crate::data::pool::{BANK_DIMENSIONS, radius_quantile};
+use crate::data::Regime;
+use crate::data::pool::radius_quantile;
 
 /// From this [`hole`] on, a shell is thin.
 const THIN_SHELL: f32 = 0.9;
@@ -77,7 +78,7 @@ pub fn centre_of_shell(rows: &[f32], dim: usize, centre: &mut [f32]) {
 impl Fit {
     /// Fits a latent set of the given kind to rows in chart units. `smooth` as in [`LatentSet`].
     pub fn new(kind: LatentKind, smooth: Option<f32>, inner: &[f32], dim: usize) -> Self {
-        if dim <= BANK_DIMENSIONS {
+        if Regime::fixed(dim).low_dimensional() {
             return Self::isotropic(kind, smooth, inner, dim);
         }
         // A thin slab in many dimensions is far from any ball or box of one size.

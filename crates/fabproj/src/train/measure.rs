@@ -7,9 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::atlas::Atlas;
-use crate::data::Pool;
 use crate::data::restore::Restorer;
 use crate::data::tree::squared_distance;
+use crate::data::{Pool, Regime};
 use fabproj_nn::Tape;
 use fabproj_nn::sample;
 
@@ -62,11 +62,13 @@ pub struct Goals {
 }
 
 impl Goals {
-    /// Goals for sets in `dim` dimensions: lengths grow with the diagonal of the unit cube, and more
-    /// above the plane, where networks of the same size have more to do.
-    pub fn new(dim: usize, conditional: bool, moved: f64) -> Self {
-        let hard = dim > 2 || conditional;
-        let stretch = (dim as f64 / 2.0).sqrt().max(1.0) * if dim > 2 { 2.0 } else { 1.0 };
+    /// Goals for sets of a regime: lengths grow with the diagonal of the unit cube, and more above the
+    /// plane, where networks of the same size have more to do.
+    pub fn new(regime: Regime, moved: f64) -> Self {
+        let plane = regime.in_plane();
+        let hard = !plane || regime.depends_on_x();
+        let diagonal = (regime.dim() as f64 / 2.0).sqrt().max(1.0);
+        let stretch = diagonal * if plane { 1.0 } else { 2.0 };
         Self {
             decodes: 0.004,
             raw: 0.002,
@@ -432,8 +434,8 @@ struct Cells {
 impl Cells {
     fn new(pool: &Pool) -> Self {
         // In three dimensions the cells are coarser, or nearly all of them would need more decodes.
-        let side = if pool.dim() < 3 { 0.1 } else { 0.25 };
-        let use_grid = pool.dim() <= 3 && pool.x_dim() == 0;
+        let side = if pool.regime().in_plane() { 0.1 } else { 0.25 };
+        let use_grid = pool.regime().is_filled();
         Self {
             visited: HashSet::new(),
             side,

@@ -75,7 +75,7 @@ impl ChartTraining<'_> {
         let dim = self.latent_dim;
         for sample in 0..samples {
             // A cell may be empty at some x; its decodes there must be feasible all the same.
-            let state = if sample % 4 < 2 || self.pool.x_dim() == 0 {
+            let state = if sample % 4 < 2 || !self.pool.regime().depends_on_x() {
                 let row = self.rng.random_range(0..self.rows.feasible.len());
                 self.pool.feasible.state[self.rows.feasible[row] as usize]
             } else {

@@ -168,7 +168,7 @@ fn narrowly_infeasible(pool: &Pool, point: &[f32], state: u32) -> bool {
     let Some(boundary) = pool.boundaries.get(state as usize) else {
         return true;
     };
-    if pool.x_dim() == 0 {
+    if !pool.regime().depends_on_x() {
         return boundary.near(point, NARROW_MISS);
     }
     // The points known at one x are too far apart to be near to: a step along the normal tells.

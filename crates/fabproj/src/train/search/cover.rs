@@ -5,7 +5,6 @@ use rayon::prelude::*;
 
 use super::{Attempt, Candidate, Search, Trials, stream};
 use crate::data::pieces::Partition;
-use crate::data::pool::BANK_DIMENSIONS;
 use crate::train::assignment::Assignment;
 use crate::train::atlas::{Atlas, train_gate};
 use crate::train::chart::{ChartConfig, ChartTraining, TrainedChart};
@@ -50,8 +49,7 @@ impl Search<'_> {
         let (hidden, steps) = (self.config.gate(), self.config.gate_steps);
         let mut gate = None;
         // Here the charts' own rows do not fill the space of inputs.
-        let wide = self.pool.dim() > BANK_DIMENSIONS || self.pool.x_dim() > 0;
-        if wide && cells.count() > 1 {
+        if !self.pool.regime().is_filled() && cells.count() > 1 {
             let first = train_gate(self.pool, &assignment, &hidden, steps, rng)?;
             assignment.invite(self.pool, &first, VISITORS, rng);
             gate = Some(first);
@@ -60,7 +58,7 @@ impl Search<'_> {
         let (charts, margins): (Vec<_>, Vec<_>) = charts.iter().flatten().cloned().unzip();
         let mut atlas = Atlas { gate, charts };
         // Above three dimensions outcomes are too few to learn from, and charts know their visitors.
-        if self.pool.dim() <= BANK_DIMENSIONS {
+        if self.pool.regime().low_dimensional() {
             atlas.choose_by_outcome(self.pool, &hidden, steps, rng)?;
         }
         let quality = atlas.measure(self.pool, self.config.samples, self.seed ^ 0x6d65_6173);
@@ -111,7 +109,7 @@ impl Search<'_> {
     /// in space has a simple shape.
     fn size(&self, charts: usize) -> (usize, usize) {
         let (width, depth) = (self.config.width, self.config.depth);
-        if charts > MANY_CHARTS && self.pool.dim() > BANK_DIMENSIONS {
+        if charts > MANY_CHARTS && !self.pool.regime().low_dimensional() {
             return ((width / 2).max(1), depth.min(3));
         }
         let usual = Settings::default().width;
@@ -121,11 +119,13 @@ impl Search<'_> {
 
     fn chart_config(&self, attempt: &Attempt, charts: usize) -> ChartConfig {
         // One network that serves every x has more to learn, and seams that move.
-        let conditional = self.pool.x_dim() > 0;
-        let (effort, hinge) = if conditional { (1.6, 2.0) } else { (1.0, 1.0) };
+        let (effort, hinge) = match self.pool.regime().depends_on_x() {
+            true => (1.6, 2.0),
+            false => (1.0, 1.0),
+        };
         let few = (MANY_CHARTS as f64 / charts.max(1) as f64).min(1.0).sqrt();
         let (width, depth) = self.size(charts);
-        let high = if charts > MANY_CHARTS && self.pool.dim() > BANK_DIMENSIONS {
+        let high = if charts > MANY_CHARTS && !self.pool.regime().low_dimensional() {
             MARGIN_OF_MANY * self.config.margin_high
         } else {
             self.config.margin_high

@@ -17,10 +17,9 @@ use super::session::{Event, Session};
 use super::settings::Settings;
 use super::sparing::train_sparingly;
 use crate::data::pieces::{Partition, Pieces};
-use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::Restorer;
 use crate::data::slices::Slices;
-use crate::data::{Pool, PoolSizes};
+use crate::data::{Pool, PoolSizes, Regime};
 use crate::set::{Calibration, Set};
 use cover::MANY_CHARTS;
 
@@ -110,7 +109,7 @@ pub(crate) fn train(
     });
     let pool = Pool::draw(set, &sizes(set, config), &mut stream(seed, 0))?;
     let pieces = Pieces::find(&pool, GRAPH_NODES, &mut stream(seed, 1));
-    let restorer = (pool.dim() > BANK_DIMENSIONS)
+    let restorer = (!pool.regime().low_dimensional())
         .then(|| Restorer::new(&pool.feasible, pool.states.len(), pool.dim()));
     let search = Search {
         config,
@@ -119,7 +118,7 @@ pub(crate) fn train(
         pool: &pool,
         pieces: &pieces,
         restorer,
-        goals: Goals::new(pool.dim(), pool.x_dim() > 0, config.moved),
+        goals: Goals::new(pool.regime(), config.moved),
     };
     let mut trials = Trials::default();
     search.run(&mut trials)?;
@@ -135,7 +134,7 @@ pub(crate) fn train(
     session.emit(&Event::Stage {
         name: "finding anchors",
     });
-    let count = config.anchors * if pool.x_dim() > 0 { 4 } else { 1 };
+    let count = config.anchors * if pool.regime().depends_on_x() { 4 } else { 1 };
     weights.anchors = anchors::find(&weights, &pool, count, &mut stream(seed, 2));
     let summary = Summary {
         pieces: pieces.count(),
@@ -189,24 +188,26 @@ pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
 }
 
 fn sizes(set: &dyn Set, config: &Settings) -> PoolSizes {
-    let conditional = set.x_dim() > 0;
-    let factor = if conditional { 2 } else { 1 };
+    let regime = Regime::of(set);
+    let factor = if regime.depends_on_x() { 2 } else { 1 };
     // Above three dimensions every infeasible row costs a restoration of about a thousand queries.
-    let infeasible = if set.dim() > BANK_DIMENSIONS {
-        config.infeasible / 2
+    let infeasible = match regime.low_dimensional() {
+        true => config.infeasible,
+        false => config.infeasible / 2,
+    };
+    // A surface needs more points than a curve to be as dense.
+    let boundary = if regime.depends_on_x() {
+        config.states * config.boundary / 60
+    } else if regime.low_dimensional() && !regime.in_plane() {
+        3 * config.boundary
     } else {
-        config.infeasible
+        config.boundary
     };
     PoolSizes {
         states: config.states,
         feasible: factor * config.feasible,
         infeasible: factor * infeasible,
-        // A surface needs more points than a curve to be as dense.
-        boundary: match (conditional, set.dim()) {
-            (true, _) => config.states * config.boundary / 60,
-            (false, 3) => 3 * config.boundary,
-            (false, _) => config.boundary,
-        },
+        boundary,
         draws: config.draws,
     }
 }
@@ -231,13 +232,12 @@ impl Search<'_> {
         }
         let pool = self.pool;
         let one = self.pieces.count() == 1 && self.config.charts.unwrap_or(1) == 1;
-        let fixed = pool.x_dim() == 0;
         let mut kinds = Vec::new();
-        if one && fixed && hole(&pool.feasible.y, pool.dim()) > SHELL_HOLE {
+        if one && !pool.regime().depends_on_x() && hole(&pool.feasible.y, pool.dim()) > SHELL_HOLE {
             kinds.push(LatentKind::Shell);
         }
         kinds.push(LatentKind::Ball);
-        if pool.dim() > BANK_DIMENSIONS {
+        if !pool.regime().low_dimensional() {
             kinds.push(LatentKind::Box);
         }
         kinds
@@ -248,7 +248,7 @@ impl Search<'_> {
         let kinds = self.kinds();
         // Cells of an input-dependent set are empty at some x, and above three dimensions cuts follow
         // the sampling rather than the set: both gain more from longer training.
-        if self.pool.x_dim() > 0 || self.pool.dim() > BANK_DIMENSIONS {
+        if !self.pool.regime().is_filled() {
             return self.lengthen(&kinds, trials);
         }
         for (index, latent) in kinds.iter().enumerate() {
@@ -307,8 +307,9 @@ impl Search<'_> {
 
     /// The pieces of an input-dependent set at each x, where charts may be chosen by them.
     fn slices(&self) -> Option<Slices> {
-        let (dim, parameters) = (self.pool.dim(), self.pool.x_dim());
-        let sought = parameters > 0 && dim <= BANK_DIMENSIONS && self.config.charts.is_none();
+        let regime = self.pool.regime();
+        let sought = regime.depends_on_x() && regime.low_dimensional();
+        let sought = sought && self.config.charts.is_none();
         sought.then(|| Slices::find(self.pool))
     }
 
@@ -325,7 +326,7 @@ impl Search<'_> {
         let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
         let mut charts = vec![None; cells.count()];
         // In the plane a round is short: what is far from the goals gets one more.
-        let rounds = self.config.rounds + usize::from(self.pool.dim() <= 2);
+        let rounds = self.config.rounds + usize::from(self.pool.regime().in_plane());
         let share = 1.0 / (kinds * rounds) as f64;
         for round in 0..rounds {
             // Another kind comes only after a shell, which is never cut: no number comes twice.
