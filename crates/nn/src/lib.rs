@@ -41,6 +41,7 @@ mod ema;
 mod mlp;
 mod packed;
 mod pass;
+pub mod random;
 pub mod sample;
 mod schedule;
 mod spec;

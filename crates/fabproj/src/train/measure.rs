@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -228,17 +228,14 @@ impl Atlas {
 
     /// Measures on `samples` fresh inputs, and as many latent points inside and on the surface of
     /// every chart.
-    pub fn measure(&self, pool: &Pool, samples: usize, seed: u64) -> Quality {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    pub fn measure(&self, pool: &Pool, samples: usize, rng: &mut ChaCha8Rng) -> Quality {
         let mut cells = Cells::new(pool);
         let mut charts = vec![ChartQuality::default(); self.charts.len()];
         for (chart, quality) in charts.iter_mut().enumerate() {
-            quality.inside =
-                self.measure_decodes(pool, chart, false, samples, &mut cells, &mut rng);
-            quality.surface =
-                self.measure_decodes(pool, chart, true, samples, &mut cells, &mut rng);
+            quality.inside = self.measure_decodes(pool, chart, false, samples, &mut cells, rng);
+            quality.surface = self.measure_decodes(pool, chart, true, samples, &mut cells, rng);
         }
-        let overall = self.measure_inputs(pool, samples, &mut charts, &mut rng);
+        let overall = self.measure_inputs(pool, samples, &mut charts, rng);
         Quality {
             charts,
             overall,

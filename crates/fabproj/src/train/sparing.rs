@@ -10,7 +10,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::error::TrainError;
 use super::labelled::{LabelledSettings, learn};
-use super::search::{self, Summary, stream};
+use super::purpose::Purpose;
+use super::search::{self, Summary};
 use super::session::{Event, Session};
 use super::settings::Settings;
 use crate::data::PoolError;
@@ -37,7 +38,7 @@ pub(super) fn train_sparingly(
     session.emit(&Event::Stage {
         name: "asking the set",
     });
-    let gathered = Gathering::new(set, queries, stream(seed, 3)).gather()?;
+    let gathered = Gathering::new(set, queries, Purpose::Queries.stream(seed)).gather()?;
     let fraction = gathered.fraction();
     let data = gathered.data()?;
     let learned = learn("set", &data, &LabelledSettings::default(), seed, session)?;

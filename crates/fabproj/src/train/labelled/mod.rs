@@ -9,14 +9,13 @@ mod classifier;
 mod split;
 
 use fabproj_core::Frame;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::calibrate::{Held, calibrate, choose_threshold};
 use self::classifier::{Classifier, Rows};
 use self::split::Split;
 use super::TrainError;
+use super::purpose::Purpose;
 use super::session::{Event, Session};
 use super::settings::{SettingsError, check};
 use crate::data::labelled::{LabelReport, LabelledData};
@@ -104,10 +103,10 @@ pub fn learn(
         name: "learning the set from its points",
     });
     let (data, report) = data.clean()?;
-    let split = Split::new(&data, &mut stream(seed, 0));
+    let split = Split::new(&data, &mut Purpose::LabelSplit.stream(seed));
     let region = Region::of(&data);
     let rows = Rows::new(&data, &region.frame, &region.x_frame);
-    let mut classifier = Classifier::new(&rows, config, stream(seed, 1))?;
+    let mut classifier = Classifier::new(&rows, config, Purpose::Discriminator.stream(seed))?;
     classifier.train(&rows, &split, &region.near(&data), session)?;
     let mut discriminator = Discriminator {
         network: classifier.network(),
@@ -142,12 +141,6 @@ pub fn learn(
     let names = (data.names().to_vec(), data.x_names().to_vec());
     let record = region.record(report, calibration);
     Ok(Learned::new(description, names, record, discriminator)?)
-}
-
-fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(0x6c61_6265_6c00 + stream);
-    rng
 }
 
 /// Where the points are.

@@ -3,12 +3,13 @@
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{Attempt, Candidate, Search, Trials, stream};
+use super::{Attempt, Candidate, Search, Trials};
 use crate::data::pieces::Partition;
 use crate::train::assignment::Assignment;
 use crate::train::atlas::{Atlas, train_gate};
 use crate::train::chart::{ChartConfig, ChartTraining, TrainedChart};
 use crate::train::measure::Quality;
+use crate::train::purpose::Purpose;
 use crate::train::session::Event;
 use crate::train::{Settings, TrainError};
 
@@ -61,7 +62,8 @@ impl Search<'_> {
         if self.pool.regime().low_dimensional() {
             atlas.choose_by_outcome(self.pool, &hidden, steps, rng)?;
         }
-        let quality = atlas.measure(self.pool, self.config.samples, self.seed ^ 0x6d65_6173);
+        let mut fresh = Purpose::Measuring.stream(self.seed);
+        let quality = atlas.measure(self.pool, self.config.samples, &mut fresh);
         self.session.emit(&Event::Measured {
             candidate: &candidate.to_string(),
             figures: &quality.figures(),
@@ -86,8 +88,11 @@ impl Search<'_> {
             .par_iter()
             .enumerate()
             .map(|(place, chart)| {
-                let number = 1_000 * (attempt.number as u64 + 1) + *chart as u64;
-                let rng = stream(self.seed, 200_000 + number);
+                let purpose = Purpose::Chart {
+                    attempt: attempt.number,
+                    chart: *chart,
+                };
+                let rng = purpose.stream(self.seed);
                 let rows = assignment.rows[*chart].clone();
                 let restorer = self.restorer.as_ref();
                 let mut training =

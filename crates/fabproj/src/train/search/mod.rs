@@ -4,8 +4,6 @@
 mod cover;
 
 use fabproj_core::Weights;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
@@ -13,6 +11,7 @@ use super::anchors;
 use super::atlas::Atlas;
 use super::fit::{LatentKind, hole};
 use super::measure::{ChartQuality, Goals, Quality};
+use super::purpose::Purpose;
 use super::session::{Event, Session};
 use super::settings::Settings;
 use super::sparing::train_sparingly;
@@ -107,8 +106,8 @@ pub(crate) fn train(
     session.emit(&Event::Stage {
         name: "sampling the set",
     });
-    let pool = Pool::draw(set, &sizes(set, config), &mut stream(seed, 0))?;
-    let pieces = Pieces::find(&pool, GRAPH_NODES, &mut stream(seed, 1));
+    let pool = Pool::draw(set, &sizes(set, config), &mut Purpose::Pool.stream(seed))?;
+    let pieces = Pieces::find(&pool, GRAPH_NODES, &mut Purpose::Pieces.stream(seed));
     let restorer = (!pool.regime().low_dimensional())
         .then(|| Restorer::new(&pool.feasible, pool.states.len(), pool.dim()));
     let search = Search {
@@ -135,7 +134,7 @@ pub(crate) fn train(
         name: "finding anchors",
     });
     let count = config.anchors * if pool.regime().depends_on_x() { 4 } else { 1 };
-    weights.anchors = anchors::find(&weights, &pool, count, &mut stream(seed, 2));
+    weights.anchors = anchors::find(&weights, &pool, count, &mut Purpose::Anchors.stream(seed));
     let summary = Summary {
         pieces: pieces.count(),
         feasible_fraction: pool.feasible_fraction,
@@ -178,13 +177,6 @@ impl Trials {
             self.best = Some((shortfall, atlas, margins, candidate));
         }
     }
-}
-
-/// Independent random numbers for each use, so that one does not shift another.
-pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(stream);
-    rng
 }
 
 fn sizes(set: &dyn Set, config: &Settings) -> PoolSizes {
@@ -263,7 +255,7 @@ impl Search<'_> {
     /// Tries every kind of latent set, and trains the best of them longer; where an input-dependent set
     /// comes apart at some x, by its pieces there.
     fn lengthen(&self, kinds: &[LatentKind], trials: &mut Trials) -> Result<(), TrainError> {
-        let mut rng = stream(self.seed, 100_000);
+        let mut rng = Purpose::Cells { kind: 0 }.stream(self.seed);
         let cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
         let efforts = match (kinds.len(), cells.count()) {
             (1, _) => EFFORTS_OF_ONE,
@@ -322,7 +314,7 @@ impl Search<'_> {
         kinds: usize,
         trials: &mut Trials,
     ) -> Result<(), TrainError> {
-        let mut rng = stream(self.seed, 100_000 * (index as u64 + 1));
+        let mut rng = Purpose::Cells { kind: index }.stream(self.seed);
         let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
         let mut charts = vec![None; cells.count()];
         // In the plane a round is short: what is far from the goals gets one more.
