@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::oracle::Oracle;
 use super::regime::Regime;
-use super::tree::{Tree, squared_distance};
+use crate::tree::{Tree, squared_distance};
 
 /// Bisection steps from a feasible to an infeasible point: 2⁻²² of a unit is below f32 resolution
 /// of typical coordinates.
@@ -29,7 +29,7 @@ pub struct Boundary {
     normals: Vec<f32>,
     /// How far the set reaches inward along each normal, as far as it was looked at.
     depths: Vec<f32>,
-    tree: Tree,
+    tree: Tree<f32>,
     /// Median distance from a boundary point to the next one.
     spacing: f32,
     /// Up to this distance a boundary point's tangent plane stands for the boundary.
@@ -219,7 +219,7 @@ fn depth(oracle: &Oracle, x: &[f64], point: &[f32], normal: &[f32]) -> f32 {
     f32::INFINITY
 }
 
-fn median_spacing(points: &[f32], dim: usize, tree: &Tree) -> f32 {
+fn median_spacing(points: &[f32], dim: usize, tree: &Tree<f32>) -> f32 {
     let count = tree.len();
     if count < 2 {
         return 0.0;

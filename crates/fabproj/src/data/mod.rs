@@ -10,7 +10,6 @@ pub(crate) mod pool;
 pub(crate) mod regime;
 pub(crate) mod restore;
 pub(crate) mod slices;
-pub(crate) mod tree;
 
 pub(crate) use oracle::Units;
 pub(crate) use pool::{Pool, PoolError, PoolSizes, Rows};

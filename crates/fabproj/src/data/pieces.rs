@@ -11,7 +11,7 @@ use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 
 use super::pool::Pool;
-use super::tree::{Tree, squared_distance};
+use crate::tree::{Tree, squared_distance};
 
 /// Neighbours proposed per node.
 const NEIGHBOURS: usize = 10;
@@ -36,7 +36,7 @@ pub struct Pieces {
     joint_dim: usize,
     /// (y, x) of every node, working units.
     nodes: Vec<f32>,
-    tree: Tree,
+    tree: Tree<f32>,
     /// Edges of every node, with their lengths.
     edges: Vec<Vec<(u32, f32)>>,
     /// Piece of every node; `usize::MAX` for pieces that are too small to count.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::pieces::Partition;
 use super::pool::Pool;
-use super::tree::{Tree, squared_distance};
+use crate::tree::{Tree, squared_distance};
 
 /// Points that a state's pieces are looked for with: its own rows, and those of the nearest states that
 /// are feasible here too.
@@ -45,7 +45,7 @@ struct Slice {
     /// The state's own rows, then what it borrowed.
     points: Vec<f32>,
     own: usize,
-    tree: Tree,
+    tree: Tree<f32>,
     label: Vec<usize>,
 }
 
@@ -99,7 +99,7 @@ impl Partition for Slices {
 }
 
 impl Slice {
-    fn new(pool: &Pool, state: u32, states: &Tree, own: &[Vec<f32>]) -> Self {
+    fn new(pool: &Pool, state: u32, states: &Tree<f32>, own: &[Vec<f32>]) -> Self {
         let dim = pool.dim();
         let mut points = own[state as usize].clone();
         let mut near = [(0.0, 0); LENDING_STATES + 1];
@@ -232,7 +232,7 @@ impl Slice {
 
 /// Gives every piece of every state a family: families that overlap most where they meet are joined first,
 /// and no family gets two pieces of one state.
-fn families(pool: &Pool, states: &Tree, slices: &[Slice]) -> Vec<Vec<usize>> {
+fn families(pool: &Pool, states: &Tree<f32>, slices: &[Slice]) -> Vec<Vec<usize>> {
     let mut first = vec![0];
     for slice in slices {
         first.push(first[first.len() - 1] + slice.pieces());

@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 use super::chart::{ChartRows, gather};
 use crate::data::pieces::Partition;
 use crate::data::restore::approach;
-use crate::data::tree::{Tree, squared_distance};
 use crate::data::{Pool, Rows};
+use crate::tree::{Tree, squared_distance};
 use fabproj_nn::{Mlp, Tape};
 
 /// Visitors that the gate is asked about at once.
@@ -102,7 +102,7 @@ fn admit(pool: &Pool, rows: &mut ChartRows, others: impl Iterator<Item = u32>) {
         let edge = edges.entry(pool.edge.state[*row as usize]).or_default();
         edge.extend_from_slice(&pool.edge.y[*row as usize * dim..][..dim]);
     }
-    let trees: HashMap<u32, Tree> = edges
+    let trees: HashMap<u32, Tree<f32>> = edges
         .iter()
         .map(|(state, points)| (*state, Tree::new(points, dim)))
         .collect();

@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::assignment::Assignment;
 use super::chart::TrainedChart;
-use crate::data::tree::squared_distance;
 use crate::data::{Pool, Units};
+use crate::tree::squared_distance;
 use fabproj_nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, SpecError, Tape};
 
 /// Rows per step of the gate's training.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::atlas::Atlas;
 use crate::data::restore::Restorer;
-use crate::data::tree::squared_distance;
 use crate::data::{Pool, Regime};
+use crate::tree::squared_distance;
 use fabproj_nn::Tape;
 use fabproj_nn::sample;
 

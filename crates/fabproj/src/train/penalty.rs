@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::Pool;
 use crate::data::boundary::Boundary;
 use crate::data::restore::Restorer;
-use crate::data::tree::squared_distance;
+use crate::tree::squared_distance;
 
 /// The penalty on decodes that are not inside the set by the margin.
 pub(super) struct Penalty<'a> {

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::boundary::Boundary;
 use crate::data::restore::Restorer;
-use crate::data::tree::squared_distance;
 use crate::data::{Pool, Rows};
+use crate::tree::squared_distance;
 use fabproj_nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
 
 use super::fit::{Fit, LatentKind, centre_of_shell};
