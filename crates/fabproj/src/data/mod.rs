@@ -9,6 +9,7 @@ pub(crate) mod pieces;
 pub(crate) mod pool;
 pub(crate) mod regime;
 pub(crate) mod restore;
+mod segments;
 pub(crate) mod slices;
 
 pub(crate) use oracle::Units;

@@ -168,6 +168,12 @@ impl<'a> Pool<'a> {
         self.oracle.contains(y, &self.states[state as usize])
     }
 
+    /// [`contains`](Self::contains) for rows, in one question.
+    pub fn contains_rows(&self, y: &[f32], states: &[u32]) -> Vec<bool> {
+        let x = |row: usize| self.states[states[row] as usize].as_slice();
+        self.oracle.contains_rows(y, x)
+    }
+
     /// Feasible rows into working units, and infeasible rows around them: half uniform in the bounds,
     /// half in all directions beyond the set, so that the encoder never has to extrapolate.
     fn convert(
@@ -196,20 +202,29 @@ impl<'a> Pool<'a> {
                 self.oracle.units().push(point, &mut row);
                 self.infeasible.push(&row, state);
             }
-            let mut missing = per_state - wanted;
-            for _ in 0..20 * per_state {
-                if missing == 0 {
-                    break;
+            let (mut missing, mut tries) = (per_state - wanted, 20 * per_state);
+            while missing > 0 && tries > 0 {
+                // So many are needed at least.
+                let drawn = missing.min(tries);
+                tries -= drawn;
+                let mut rows = Vec::with_capacity(drawn * dim);
+                for _ in 0..drawn {
+                    if low_dimensional {
+                        row = direction(dim, rng);
+                        let length = 2.0 * radius * rng.random::<f32>();
+                        row.iter_mut().for_each(|v| *v *= length);
+                    } else {
+                        row = self.enlarged_input(state, 1.2, rng);
+                    }
+                    rows.extend_from_slice(&row);
                 }
-                if low_dimensional {
-                    row = direction(dim, rng);
-                    let length = 2.0 * radius * rng.random::<f32>();
-                    row.iter_mut().for_each(|v| *v *= length);
-                } else {
-                    row = self.enlarged_input(state, 1.2, rng);
-                }
-                if !self.contains(&row, state as u32) {
-                    self.infeasible.push(&row, state);
+                let inside = self.contains_rows(&rows, &vec![state as u32; drawn]);
+                for (row, _) in rows
+                    .chunks_exact(dim)
+                    .zip(inside)
+                    .filter(|(_, inside)| !inside)
+                {
+                    self.infeasible.push(row, state);
                     missing -= 1;
                 }
             }

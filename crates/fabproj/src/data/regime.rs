@@ -31,11 +31,6 @@ impl Regime {
         self.dim
     }
 
-    /// Dimension of x.
-    pub(crate) fn x_dim(self) -> usize {
-        self.x_dim
-    }
-
     /// At most three dimensions: boundary points are dense enough to take the nearest one as the nearest
     /// feasible point. Above that, nearest points are searched for one by one.
     pub(crate) fn low_dimensional(self) -> bool {

@@ -32,8 +32,9 @@ impl Assignment {
     pub fn new(pool: &Pool, cells: &dyn Partition, rng: &mut ChaCha8Rng) -> Self {
         let dim = pool.dim();
         let label = |y: &[f32], states: &[u32]| -> Vec<(u32, u8)> {
-            let rows = (0..).zip(y.chunks_exact(dim).zip(states));
-            rows.filter_map(|(row, (y, state))| Some((row, cells.label(pool, y, *state)? as u8)))
+            let labels = (0..).zip(cells.labels(pool, y, states));
+            labels
+                .filter_map(|(row, label)| Some((row, label? as u8)))
                 .collect()
         };
         let feasible = label(&pool.feasible.y, &pool.feasible.state);
