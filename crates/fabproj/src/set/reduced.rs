@@ -4,6 +4,7 @@ use fabproj_core::{Equations, Membership};
 
 use super::equations::{MAX_DIM, eliminate, independent};
 use super::extent::upper;
+use super::rows::narrow;
 use super::vector::{is_finite, with_buffer};
 use super::{Description, Equation, Interval, Result, Set, SetError};
 
@@ -96,6 +97,13 @@ fn bounds(set: &dyn Set, stated: &[Equation], equations: &Equations) -> Vec<Inte
 impl Membership for Reduced<'_> {
     fn contains(&self, z: &[f64], x: &[f64]) -> bool {
         self.at(z, x, |y| self.set.contains(y, x)).unwrap_or(false)
+    }
+
+    fn contains_rows(&self, z: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(true);
+        narrow(self.set, z, x, inside, |z, x, points| {
+            self.at(z, x, |y| points.extend_from_slice(y)).is_some()
+        });
     }
 
     fn violation(&self, z: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {

@@ -4,6 +4,7 @@ use fabproj_core::Membership;
 use std::sync::Arc;
 
 use super::parameters_of;
+use crate::set::rows::{narrow, unchanged};
 use crate::set::vector::{distance, with_buffer};
 use crate::set::{Calibration, Description, Equation, Interval, Result, Set, SetError};
 
@@ -143,6 +144,13 @@ impl Membership for And {
         self.members.sets.iter().all(inside)
     }
 
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(true);
+        for set in &self.members.sets {
+            narrow(set.as_ref(), y, x, inside, unchanged);
+        }
+    }
+
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
         gradient.fill(0.0);
         with_buffer(y.len(), |part| {
@@ -241,6 +249,17 @@ impl Membership for Or {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         let inside = |set: &Arc<dyn Set>| set.contains(y, parameters_of(set.as_ref(), x));
         self.members.sets.iter().any(inside)
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(false);
+        for set in &self.members.sets {
+            let mut found: Vec<bool> = inside.iter().map(|inside| !inside).collect();
+            narrow(set.as_ref(), y, x, &mut found, unchanged);
+            for (inside, found) in inside.iter_mut().zip(found) {
+                *inside |= found;
+            }
+        }
     }
 
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! The margin of a chart: what it leaves of the set, and how it answers failures.
 
-use super::{ChartTraining, encode};
+use super::{ChartTraining, encode, out_of_chart};
 use crate::data::Pool;
 use crate::data::boundary::Boundary;
 
@@ -112,7 +112,6 @@ impl<'a> ChartTraining<'a> {
     /// latent samples inside and on the surface, feasible and infeasible rows.
     fn measure_failures(&mut self) -> f32 {
         let chart = self.chart();
-        let dim = self.pool.dim();
         let saved = self.config.rows;
         self.config.rows = FOLLOW_ROWS;
         let drawn = self.draw_rows(true);
@@ -126,12 +125,10 @@ impl<'a> ChartTraining<'a> {
             encoded + samples,
             &mut self.scratch.tapes[1],
         );
+        let points = out_of_chart(decodes, (&self.centre, self.scale));
+        let misses = narrow_misses(self.pool, &points, &self.scratch.states);
         let mut failures = [0u32; 4];
-        let mut point = vec![0.0; dim];
-        for (row, decode) in decodes.chunks_exact(dim).enumerate() {
-            for j in 0..dim {
-                point[j] = decode[j] * self.scale + self.centre[j];
-            }
+        for (row, miss) in misses.into_iter().enumerate() {
             let kind = if row < drawn.feasible {
                 0
             } else if row < encoded {
@@ -139,11 +136,7 @@ impl<'a> ChartTraining<'a> {
             } else {
                 2 + row % 2
             };
-            failures[kind] += u32::from(narrowly_infeasible(
-                self.pool,
-                &point,
-                self.scratch.states[row],
-            ));
+            failures[kind] += u32::from(miss);
         }
         failures.iter().copied().max().unwrap_or(0) as f32 / FOLLOW_ROWS as f32
     }
@@ -159,22 +152,35 @@ impl<'a> ChartTraining<'a> {
     }
 }
 
-/// Whether a point misses the set by so little that a margin can help: what lies deeper outside, in a
-/// seam that the networks cannot tear, only grows with the margin.
-fn narrowly_infeasible(pool: &Pool, point: &[f32], state: u32) -> bool {
-    if pool.contains(point, state) {
-        return false;
+/// Which points miss the set by so little that a margin can help: what lies deeper outside, in a seam that
+/// the networks cannot tear, only grows with the margin.
+fn narrow_misses(pool: &Pool, points: &[f32], states: &[u32]) -> Vec<bool> {
+    let dim = pool.dim();
+    let inside = pool.contains_rows(points, states);
+    let mut misses: Vec<bool> = inside.iter().map(|inside| !inside).collect();
+    if pool.boundaries.is_empty() {
+        return misses;
     }
-    let Some(boundary) = pool.boundaries.get(state as usize) else {
-        return true;
-    };
-    if !pool.regime().depends_on_x() {
-        return boundary.near(point, NARROW_MISS);
+    let (mut asked, mut moved, mut moved_states) = (Vec::new(), Vec::new(), Vec::new());
+    for row in (0..states.len()).filter(|row| !inside[*row]) {
+        let point = &points[row * dim..][..dim];
+        let boundary = &pool.boundaries[states[row] as usize];
+        if !pool.regime().depends_on_x() {
+            misses[row] = boundary.near(point, NARROW_MISS);
+            continue;
+        }
+        // The points known at one x are too far apart to be near to: a step along the normal tells.
+        misses[row] = false;
+        if let Some(index) = boundary.nearest(point) {
+            let inward = boundary.normal(index).iter().zip(point);
+            moved.extend(inward.map(|(n, p)| p + NARROW_MISS * n));
+            moved_states.push(states[row]);
+            asked.push(row);
+        }
     }
-    // The points known at one x are too far apart to be near to: a step along the normal tells.
-    boundary.nearest(point).is_some_and(|index| {
-        let inward = boundary.normal(index).iter().zip(point);
-        let moved: Vec<f32> = inward.map(|(n, p)| p + NARROW_MISS * n).collect();
-        pool.contains(&moved, state)
-    })
+    let inside = pool.contains_rows(&moved, &moved_states);
+    for (row, inside) in asked.into_iter().zip(inside) {
+        misses[row] = inside;
+    }
+    misses
 }

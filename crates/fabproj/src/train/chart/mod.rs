@@ -275,16 +275,18 @@ impl<'a> ChartTraining<'a> {
             point: vec![0.0; dim],
             shifted: vec![0.0; dim],
         };
+        let frame = (self.centre.as_slice(), self.scale);
+        let points = out_of_chart(decodes, frame);
+        let inside = self.pool.contains_rows(&points, &scratch.states);
         for row in 0..rows {
             if row == encoded {
                 penalty.restorations = restorations;
             }
             let group = if row < encoded { encoded } else { samples };
             let weight = self.config.hinge / group as f32;
-            for j in 0..dim {
-                penalty.point[j] = decodes[row * dim + j] * self.scale + self.centre[j];
-            }
-            let value = penalty.evaluate(scratch.states[row], &mut self.rng) / self.scale;
+            penalty.point.copy_from_slice(&points[row * dim..][..dim]);
+            let distance = penalty.evaluate(inside[row], scratch.states[row], &mut self.rng);
+            let value = distance / self.scale;
             report.hinge += value / rows as f32;
             if value > 0.0 {
                 for j in 0..dim {
@@ -391,6 +393,14 @@ fn encode(encoder: &Mlp, latent_set: &LatentSet, pool: &Pool, scratch: &mut Scra
             .decoder_input
             .extend_from_slice(pool.state_inner(scratch.states[row]));
     }
+}
+
+/// Rows in chart units, in working units.
+fn out_of_chart(rows: &[f32], (centre, scale): (&[f32], f32)) -> Vec<f32> {
+    let values = rows.iter().zip(centre.iter().cycle());
+    values
+        .map(|(value, centre)| value * scale + centre)
+        .collect()
 }
 
 pub(super) fn gather(rows: &[f32], indices: &[u32], dim: usize) -> Vec<f32> {
