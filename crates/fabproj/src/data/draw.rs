@@ -19,7 +19,7 @@ const HALVINGS: usize = 12;
 
 /// Rows in raw units, by state.
 pub(super) struct Draw {
-    /// The parameter values at which something feasible was found.
+    /// The values of x at which something feasible was found.
     pub(super) states: Vec<Vec<f64>>,
     pub(super) feasible: Vec<Vec<f64>>,
     pub(super) infeasible: Vec<Vec<f64>>,

@@ -14,7 +14,7 @@ use crate::set::Set;
 /// How many rows of each kind to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSizes {
-    /// Parameter values x at which an input-dependent set is looked at.
+    /// Values of x at which an input-dependent set is sampled.
     pub states: usize,
     /// Feasible rows, over all states.
     pub feasible: usize,
@@ -100,7 +100,7 @@ pub struct Pool<'a> {
     pub boundaries: Vec<Boundary>,
     /// The share of uniform draws from the bounds that were feasible.
     pub feasible_fraction: f64,
-    /// The share of parameter values at which nothing feasible was found; the pool has no state there.
+    /// The share of values of x at which nothing feasible was found; the pool has no state there.
     pub empty_fraction: f64,
     /// Whether the set has a violation with a gradient.
     pub knows_violation: bool,
@@ -341,7 +341,7 @@ fn knows_violation(set: &dyn Set, raw: &Draw) -> bool {
     violation.is_some()
 }
 
-/// Uniform parameter values; for a fixed set the single empty one.
+/// Uniform values of x; for a fixed set the single empty one.
 fn draw_states(set: &dyn Set, count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     let bounds = set.x_bounds();
     if bounds.is_empty() {

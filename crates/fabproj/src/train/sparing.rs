@@ -30,11 +30,11 @@ const HALVINGS: usize = 8;
 /// Trains with at most `queries` membership queries.
 pub(super) fn train_sparingly(
     set: &dyn Set,
-    config: &Settings,
+    settings: &Settings,
     queries: u64,
     session: &Session,
 ) -> Result<(Weights, Summary), TrainError> {
-    let seed = config.seed;
+    let seed = settings.seed;
     session.emit(&Event::Stage {
         name: "asking the set",
     });
@@ -44,7 +44,7 @@ pub(super) fn train_sparingly(
     let learned = learn("set", &data, &LabelledSettings::default(), seed, session)?;
     let unlimited = Settings {
         max_queries: None,
-        ..config.clone()
+        ..settings.clone()
     };
     let guess = Guess {
         set,
@@ -55,7 +55,7 @@ pub(super) fn train_sparingly(
     let mut verified = verified(set, &weights.anchors).into_iter();
     weights.anchors.retain(|_| verified.next() == Some(true));
     if weights.anchors.is_empty() {
-        weights.anchors = known_points(&weights, &data, config.anchors);
+        weights.anchors = known_points(&weights, &data, settings.anchors);
     }
     summary.feasible_fraction = fraction;
     summary.queries = data.rows() as u64 + tested;

@@ -26,9 +26,9 @@ impl Drawn {
 }
 
 impl ChartTraining<'_> {
-    /// Fills `input` (chart units, parameters joined), `wanted` (working units) and `states`.
+    /// Fills `input` (chart units, then x), `wanted` (working units) and `states`.
     pub(super) fn draw_rows(&mut self, phase_two: bool) -> Drawn {
-        let (count, dim, pool) = (self.config.rows, self.pool.dim(), self.pool);
+        let (count, dim, pool) = (self.settings.rows, self.pool.dim(), self.pool);
         let frame = (self.centre.as_slice(), self.scale);
         self.scratch.input.clear();
         self.scratch.wanted.clear();

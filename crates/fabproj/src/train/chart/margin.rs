@@ -78,8 +78,8 @@ impl<'a> ChartTraining<'a> {
             if self.survival() >= LEAST_SURVIVAL {
                 return;
             }
-            let (low, high) = self.config.margin_range;
-            self.config.margin_range = (0.5 * low, 0.5 * high);
+            let (low, high) = self.settings.margin_range;
+            self.settings.margin_range = (0.5 * low, 0.5 * high);
             self.margin *= 0.5;
             self.erode();
         }
@@ -87,16 +87,17 @@ impl<'a> ChartTraining<'a> {
 
     /// Lets the margin follow the failures of the averaged weights.
     pub(super) fn follow_failures(&mut self) {
-        let progress = (self.step - self.config.phase_one) as f32 / self.config.phase_two as f32;
+        let progress =
+            (self.step - self.settings.phase_one) as f32 / self.settings.phase_two as f32;
         if progress < FOLLOW_FROM || !self.step.is_multiple_of(FOLLOW_EVERY) {
             return;
         }
         let failures = self.measure_failures();
-        let (low, high) = self.config.margin_range;
+        let (low, high) = self.settings.margin_range;
         let before = self.margin;
-        if failures > self.config.failure_goal {
+        if failures > self.settings.failure_goal {
             self.margin = (self.margin * 1.3).min(high);
-        } else if failures < 0.1 * self.config.failure_goal {
+        } else if failures < 0.1 * self.settings.failure_goal {
             self.margin = (self.margin / 1.2).max(low);
         }
         if self.margin != before {
@@ -112,14 +113,14 @@ impl<'a> ChartTraining<'a> {
     /// latent samples inside and on the surface, feasible and infeasible rows.
     fn measure_failures(&mut self) -> f32 {
         let chart = self.chart();
-        let saved = self.config.rows;
-        self.config.rows = FOLLOW_ROWS;
+        let saved = self.settings.rows;
+        self.settings.rows = FOLLOW_ROWS;
         let drawn = self.draw_rows(true);
         let encoded = drawn.encoded();
         let samples = 2 * FOLLOW_ROWS;
         encode(&chart.encoder, &self.latent, self.pool, &mut self.scratch);
         self.draw_latents(samples);
-        self.config.rows = saved;
+        self.settings.rows = saved;
         let decodes = chart.decoder.forward(
             &self.scratch.decoder_input,
             encoded + samples,

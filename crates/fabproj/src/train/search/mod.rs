@@ -95,29 +95,29 @@ pub(crate) struct Summary {
 /// [`TrainError`] when the settings are out of range, no pool can be drawn, or the session stops.
 pub(crate) fn train(
     set: &dyn Set,
-    config: &Settings,
+    settings: &Settings,
     session: &Session,
 ) -> Result<(Weights, Summary), TrainError> {
-    config.validate()?;
-    if let Some(queries) = config.training_queries() {
-        return train_sparingly(set, config, queries, session);
+    settings.validate()?;
+    if let Some(queries) = settings.training_queries() {
+        return train_sparingly(set, settings, queries, session);
     }
-    let seed = config.seed;
+    let seed = settings.seed;
     session.emit(&Event::Stage {
         name: "sampling the set",
     });
-    let pool = Pool::draw(set, &sizes(set, config), &mut Purpose::Pool.stream(seed))?;
+    let pool = Pool::draw(set, &sizes(set, settings), &mut Purpose::Pool.stream(seed))?;
     let pieces = Pieces::find(&pool, GRAPH_NODES, &mut Purpose::Pieces.stream(seed));
     let restorer = (!pool.regime().low_dimensional())
         .then(|| Restorer::new(&pool.feasible, pool.states.len(), pool.dim()));
     let search = Search {
-        config,
+        settings,
         seed,
         session,
         pool: &pool,
         pieces: &pieces,
         restorer,
-        goals: Goals::new(pool.regime(), config.moved),
+        goals: Goals::new(pool.regime(), settings.moved),
     };
     let mut trials = Trials::default();
     search.run(&mut trials)?;
@@ -125,7 +125,7 @@ pub(crate) fn train(
     let Some((_, atlas, margins, chosen)) = trials.best else {
         return Err(TrainError::Diverged {
             unit: "every candidate".to_owned(),
-            step: config.phase_two,
+            step: settings.phase_two,
             loss: f64::NAN,
         });
     };
@@ -133,7 +133,7 @@ pub(crate) fn train(
     session.emit(&Event::Stage {
         name: "finding anchors",
     });
-    let count = config.anchors * if pool.regime().depends_on_x() { 4 } else { 1 };
+    let count = settings.anchors * if pool.regime().depends_on_x() { 4 } else { 1 };
     weights.anchors = anchors::find(&weights, &pool, count, &mut Purpose::Anchors.stream(seed));
     let summary = Summary {
         pieces: pieces.count(),
@@ -179,34 +179,34 @@ impl Trials {
     }
 }
 
-fn sizes(set: &dyn Set, config: &Settings) -> PoolSizes {
+fn sizes(set: &dyn Set, settings: &Settings) -> PoolSizes {
     let regime = Regime::of(set);
     let factor = if regime.depends_on_x() { 2 } else { 1 };
     // Above three dimensions every infeasible row costs a restoration of about a thousand queries.
     let infeasible = match regime.low_dimensional() {
-        true => config.infeasible,
-        false => config.infeasible / 2,
+        true => settings.infeasible,
+        false => settings.infeasible / 2,
     };
     // A surface needs more points than a curve to be as dense.
     let boundary = if regime.depends_on_x() {
-        config.states * config.boundary / 60
+        settings.states * settings.boundary / 60
     } else if regime.low_dimensional() && !regime.in_plane() {
-        3 * config.boundary
+        3 * settings.boundary
     } else {
-        config.boundary
+        settings.boundary
     };
     PoolSizes {
-        states: config.states,
-        feasible: factor * config.feasible,
+        states: settings.states,
+        feasible: factor * settings.feasible,
         infeasible: factor * infeasible,
         boundary,
-        draws: config.draws,
+        draws: settings.draws,
     }
 }
 
 /// What all candidates of one training share.
 struct Search<'a> {
-    config: &'a Settings,
+    settings: &'a Settings,
     seed: u64,
     session: &'a Session<'a>,
     pool: &'a Pool<'a>,
@@ -219,11 +219,11 @@ impl Search<'_> {
     /// Kinds of latent sets to try: a shell first where the centre is in a hole; above three dimensions
     /// a box as well.
     fn kinds(&self) -> Vec<LatentKind> {
-        if let Some(kind) = self.config.latent {
+        if let Some(kind) = self.settings.latent {
             return vec![kind];
         }
         let pool = self.pool;
-        let one = self.pieces.count() == 1 && self.config.charts.unwrap_or(1) == 1;
+        let one = self.pieces.count() == 1 && self.settings.charts.unwrap_or(1) == 1;
         let mut kinds = Vec::new();
         if one && !pool.regime().depends_on_x() && hole(&pool.feasible.y, pool.dim()) > SHELL_HOLE {
             kinds.push(LatentKind::Shell);
@@ -256,7 +256,9 @@ impl Search<'_> {
     /// comes apart at some x, by its pieces there.
     fn lengthen(&self, kinds: &[LatentKind], trials: &mut Trials) -> Result<(), TrainError> {
         let mut rng = Purpose::Cells { kind: 0 }.stream(self.seed);
-        let cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
+        let cells = self
+            .pieces
+            .cells(self.settings.charts.unwrap_or(1), &mut rng);
         let efforts = match (kinds.len(), cells.count()) {
             (1, _) => EFFORTS_OF_ONE,
             (_, ..=MANY_CHARTS) => EFFORTS_OF_SEVERAL,
@@ -301,7 +303,7 @@ impl Search<'_> {
     fn slices(&self) -> Option<Slices> {
         let regime = self.pool.regime();
         let sought = regime.depends_on_x() && regime.low_dimensional();
-        let sought = sought && self.config.charts.is_none();
+        let sought = sought && self.settings.charts.is_none();
         sought.then(|| Slices::find(self.pool))
     }
 
@@ -315,14 +317,16 @@ impl Search<'_> {
         trials: &mut Trials,
     ) -> Result<(), TrainError> {
         let mut rng = Purpose::Cells { kind: index }.stream(self.seed);
-        let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
+        let mut cells = self
+            .pieces
+            .cells(self.settings.charts.unwrap_or(1), &mut rng);
         let mut charts = vec![None; cells.count()];
         // In the plane a round is short: what is far from the goals gets one more.
-        let rounds = self.config.rounds + usize::from(self.pool.regime().in_plane());
+        let rounds = self.settings.rounds + usize::from(self.pool.regime().in_plane());
         let share = 1.0 / (kinds * rounds) as f64;
         for round in 0..rounds {
             // Another kind comes only after a shell, which is never cut: no number comes twice.
-            let number = index * self.config.rounds + round;
+            let number = index * self.settings.rounds + round;
             let attempt = Attempt {
                 latent,
                 number,
@@ -331,10 +335,10 @@ impl Search<'_> {
             };
             let quality = self.cover(&attempt, &cells, &mut charts, &mut rng, trials)?;
             let cut = to_cut(&quality, &self.goals);
-            let fixed = self.config.charts.is_some() || latent == LatentKind::Shell;
+            let fixed = self.settings.charts.is_some() || latent == LatentKind::Shell;
             let many =
                 cells.count() + (PARTS - 1) * cut.iter().filter(|cut| **cut).count() > MOST_CHARTS;
-            let last = round + 1 >= self.config.rounds;
+            let last = round + 1 >= self.settings.rounds;
             let enough = if last { FAR } else { 1.0 };
             if trials.shortfall() <= enough || fixed || many {
                 break;
