@@ -40,6 +40,7 @@ pub mod set;
 #[doc(hidden)]
 pub mod support;
 mod train;
+mod tree;
 
 pub use fabproj_core as core;
 pub use fabproj_core::{

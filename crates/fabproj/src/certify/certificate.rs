@@ -163,7 +163,7 @@ fn one() -> usize {
     1
 }
 
-/// The inputs whose parameters lie in an interval of one coordinate of x, or in a cell of two.
+/// The inputs whose x lies in an interval of one coordinate, or in a cell of two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Slice {

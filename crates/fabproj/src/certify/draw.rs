@@ -1,6 +1,7 @@
 //! The declared distributions, in tasks that do not depend on the number of threads.
 
-use rand::{RngExt, SeedableRng};
+use fabproj_nn::random;
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
@@ -42,9 +43,7 @@ pub fn stream(seed: u64, purpose: Purpose, task: u64) -> ChaCha8Rng {
         Purpose::EmptyAtSurface(chart) => (8, chart),
         Purpose::CoverageAt => (9, 0),
     };
-    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ APART);
-    rng.set_stream(kind << 56 | (chart as u64) << 40 | task);
-    rng
+    random::stream(seed ^ APART, kind << 56 | (chart as u64) << 40 | task)
 }
 
 /// The bounds of y and of x.

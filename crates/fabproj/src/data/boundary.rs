@@ -5,7 +5,9 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::oracle::Oracle;
-use super::tree::{Tree, squared_distance};
+use super::pool::direction;
+use super::regime::Regime;
+use crate::tree::{Tree, squared_distance};
 
 /// Bisection steps from a feasible to an infeasible point: 2⁻²² of a unit is below f32 resolution
 /// of typical coordinates.
@@ -28,7 +30,7 @@ pub struct Boundary {
     normals: Vec<f32>,
     /// How far the set reaches inward along each normal, as far as it was looked at.
     depths: Vec<f32>,
-    tree: Tree,
+    tree: Tree<f32>,
     /// Median distance from a boundary point to the next one.
     spacing: f32,
     /// Up to this distance a boundary point's tangent plane stands for the boundary.
@@ -48,11 +50,7 @@ impl Boundary {
     ) -> Self {
         let dim = oracle.bounds().len();
         let (points, normals) = find(oracle, x, feasible, infeasible, count, rng);
-        let depths = points
-            .chunks_exact(dim)
-            .zip(normals.chunks_exact(dim))
-            .map(|(point, normal)| depth(oracle, x, point, normal))
-            .collect();
+        let depths = depths(oracle, x, &points, &normals);
         Self::new(points, normals, depths, dim)
     }
 
@@ -67,7 +65,7 @@ impl Boundary {
             depths,
             tree,
             spacing,
-            plane_reach: spacing * PLANE_REACH[usize::from(dim > 2)],
+            plane_reach: spacing * PLANE_REACH[usize::from(!Regime::fixed(dim).in_plane())],
         }
     }
 
@@ -200,25 +198,29 @@ impl Boundary {
 /// Steps inward at which the thickness of the set is looked at, working units.
 const DEPTHS: [f32; 8] = [0.001, 0.002, 0.004, 0.008, 0.014, 0.022, 0.036, 0.06];
 
-/// How far the set reaches from a boundary point along its inward normal; infinite beyond the last
+/// How far the set reaches from each boundary point along its inward normal; infinite beyond the last
 /// step.
-fn depth(oracle: &Oracle, x: &[f64], point: &[f32], normal: &[f32]) -> f32 {
+fn depths(oracle: &Oracle, x: &[f64], points: &[f32], normals: &[f32]) -> Vec<f32> {
+    let dim = oracle.bounds().len();
+    let mut depths = vec![f32::INFINITY; points.len() / dim];
     let mut reached = 0.0;
     for step in DEPTHS {
-        let at: Vec<f32> = point
-            .iter()
-            .zip(normal)
-            .map(|(p, n)| p + step * n)
+        let open: Vec<usize> = (0..depths.len())
+            .filter(|index| depths[*index] == f32::INFINITY)
             .collect();
-        if !oracle.contains(&at, x) {
-            return reached;
+        let coordinates = open.iter().flat_map(|index| index * dim..(index + 1) * dim);
+        let at: Vec<f32> = coordinates.map(|j| points[j] + step * normals[j]).collect();
+        for (index, inside) in open.into_iter().zip(oracle.contains_rows(&at, |_| x)) {
+            if !inside {
+                depths[index] = reached;
+            }
         }
         reached = step;
     }
-    f32::INFINITY
+    depths
 }
 
-fn median_spacing(points: &[f32], dim: usize, tree: &Tree) -> f32 {
+fn median_spacing(points: &[f32], dim: usize, tree: &Tree<f32>) -> f32 {
     let count = tree.len();
     if count < 2 {
         return 0.0;
@@ -385,24 +387,14 @@ fn probe_normal(
     let dim = inside.len();
     let mut normal: Vec<f32> = inside.iter().zip(outside).map(|(a, b)| a - b).collect();
     normalise(&mut normal);
-    let probes = 6 * dim;
+    let directions: Vec<f32> = (0..6 * dim).flat_map(|_| direction(dim, rng)).collect();
+    let around = directions.iter().zip(inside.iter().cycle());
+    let points: Vec<f32> = around.map(|(d, p)| p + probe * d).collect();
+    let feasible = oracle.contains_rows(&points, |_| x);
     let mut sum = vec![0.0; dim];
-    for _ in 0..probes {
-        let mut direction: Vec<f32> = (0..dim)
-            .map(|_| rng.sample(rand_distr::StandardNormal))
-            .collect();
-        normalise(&mut direction);
-        let point: Vec<f32> = inside
-            .iter()
-            .zip(&direction)
-            .map(|(p, d)| p + probe * d)
-            .collect();
-        let sign = if oracle.contains(&point, x) {
-            1.0
-        } else {
-            -1.0
-        };
-        for (s, d) in sum.iter_mut().zip(&direction) {
+    for (direction, feasible) in directions.chunks_exact(dim).zip(feasible) {
+        let sign = if feasible { 1.0 } else { -1.0 };
+        for (s, d) in sum.iter_mut().zip(direction) {
             *s += sign * d;
         }
     }

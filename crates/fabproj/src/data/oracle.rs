@@ -150,17 +150,53 @@ impl<'a> Oracle<'a> {
         self.queries.load(Ordering::Relaxed)
     }
 
-    /// Whether the raw point is inside the bounds and in C(x).
-    pub fn contains_raw(&self, y: &[f64], x: &[f64]) -> bool {
-        let inside_bounds = y.iter().zip(&self.bounds).all(|(value, (low, high))| {
+    fn in_bounds(&self, y: &[f64]) -> bool {
+        y.iter().zip(&self.bounds).all(|(value, (low, high))| {
             let slack = BOUND_TOLERANCE * (high - low);
             *value >= low - slack && *value <= high + slack
-        });
-        if !inside_bounds {
+        })
+    }
+
+    /// Whether the raw point is inside the bounds and in C(x).
+    pub fn contains_raw(&self, y: &[f64], x: &[f64]) -> bool {
+        if !self.in_bounds(y) {
             return false;
         }
         self.queries.fetch_add(1, Ordering::Relaxed);
         self.set.contains(y, x)
+    }
+
+    /// [`contains_raw`](Self::contains_raw) for rows, in one question; `x` gives the x of a row.
+    pub fn contains_rows_raw<'x>(&self, y: &[f64], x: impl Fn(usize) -> &'x [f64]) -> Vec<bool> {
+        let rows = y.chunks_exact(self.bounds.len());
+        let mut inside: Vec<bool> = rows.clone().map(|y| self.in_bounds(y)).collect();
+        let (mut asked, mut asked_x) = (Vec::new(), Vec::new());
+        for (row, y) in rows.enumerate().filter(|(row, _)| inside[*row]) {
+            asked.extend_from_slice(y);
+            asked_x.extend_from_slice(x(row));
+        }
+        let mut answers = vec![false; asked.len() / self.bounds.len()];
+        if answers.is_empty() {
+            return inside;
+        }
+        self.queries
+            .fetch_add(answers.len() as u64, Ordering::Relaxed);
+        self.set.contains_rows(&asked, &asked_x, &mut answers);
+        let asked = inside.iter_mut().filter(|inside| **inside);
+        asked
+            .zip(answers)
+            .for_each(|(inside, answer)| *inside = answer);
+        inside
+    }
+
+    /// [`contains`](Self::contains) for rows, in one question; `x` gives the x of a row.
+    pub fn contains_rows<'x>(&self, y: &[f32], x: impl Fn(usize) -> &'x [f64]) -> Vec<bool> {
+        let mut raw = vec![0.0; y.len()];
+        let dim = self.bounds.len();
+        for (y, raw) in y.chunks_exact(dim).zip(raw.chunks_exact_mut(dim)) {
+            self.units.raw(y, raw);
+        }
+        self.contains_rows_raw(&raw, x)
     }
 
     /// How far a step down the gradient of the set's violation would have to go from the point in

@@ -7,13 +7,14 @@ use rand_distr::StandardNormal;
 use super::boundary::{Boundary, normalise};
 use super::draw::Draw;
 use super::oracle::{Oracle, Units};
+use super::regime::Regime;
 use super::restore::Restorer;
 use crate::set::Set;
 
 /// How many rows of each kind to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSizes {
-    /// Parameter values x at which an input-dependent set is looked at.
+    /// Values of x at which an input-dependent set is sampled.
     pub states: usize,
     /// Feasible rows, over all states.
     pub feasible: usize,
@@ -99,14 +100,11 @@ pub struct Pool<'a> {
     pub boundaries: Vec<Boundary>,
     /// The share of uniform draws from the bounds that were feasible.
     pub feasible_fraction: f64,
-    /// The share of parameter values at which nothing feasible was found; the pool has no state there.
+    /// The share of values of x at which nothing feasible was found; the pool has no state there.
     pub empty_fraction: f64,
     /// Whether the set has a violation with a gradient.
     pub knows_violation: bool,
 }
-
-/// Up to this dimension a boundary bank is dense enough for nearest-point queries.
-pub const BANK_DIMENSIONS: usize = 3;
 
 impl<'a> Pool<'a> {
     /// Draws everything.
@@ -144,6 +142,11 @@ impl<'a> Pool<'a> {
         Ok(pool)
     }
 
+    /// What the dimensions decide.
+    pub fn regime(&self) -> Regime {
+        Regime::of(self.oracle.set())
+    }
+
     /// Dimension of y.
     pub fn dim(&self) -> usize {
         self.oracle.bounds().len()
@@ -165,6 +168,12 @@ impl<'a> Pool<'a> {
         self.oracle.contains(y, &self.states[state as usize])
     }
 
+    /// [`contains`](Self::contains) for rows, in one question.
+    pub fn contains_rows(&self, y: &[f32], states: &[u32]) -> Vec<bool> {
+        let x = |row: usize| self.states[states[row] as usize].as_slice();
+        self.oracle.contains_rows(y, x)
+    }
+
     /// Feasible rows into working units, and infeasible rows around them: half uniform in the bounds,
     /// half in all directions beyond the set, so that the encoder never has to extrapolate.
     fn convert(
@@ -173,7 +182,7 @@ impl<'a> Pool<'a> {
         sizes: &PoolSizes,
         rng: &mut ChaCha8Rng,
     ) -> Result<(), PoolError> {
-        let dim = self.dim();
+        let (dim, low_dimensional) = (self.dim(), self.regime().low_dimensional());
         let mut row = Vec::new();
         for (state, rows) in raw.feasible.iter().enumerate() {
             for point in rows.chunks_exact(dim) {
@@ -193,20 +202,29 @@ impl<'a> Pool<'a> {
                 self.oracle.units().push(point, &mut row);
                 self.infeasible.push(&row, state);
             }
-            let mut missing = per_state - wanted;
-            for _ in 0..20 * per_state {
-                if missing == 0 {
-                    break;
+            let (mut missing, mut tries) = (per_state - wanted, 20 * per_state);
+            while missing > 0 && tries > 0 {
+                // So many are needed at least.
+                let drawn = missing.min(tries);
+                tries -= drawn;
+                let mut rows = Vec::with_capacity(drawn * dim);
+                for _ in 0..drawn {
+                    if low_dimensional {
+                        row = direction(dim, rng);
+                        let length = 2.0 * radius * rng.random::<f32>();
+                        row.iter_mut().for_each(|v| *v *= length);
+                    } else {
+                        row = self.enlarged_input(state, 1.2, rng);
+                    }
+                    rows.extend_from_slice(&row);
                 }
-                if dim <= BANK_DIMENSIONS {
-                    row = direction(dim, rng);
-                    let length = 2.0 * radius * rng.random::<f32>();
-                    row.iter_mut().for_each(|v| *v *= length);
-                } else {
-                    row = self.enlarged_input(state, 1.2, rng);
-                }
-                if !self.contains(&row, state as u32) {
-                    self.infeasible.push(&row, state);
+                let inside = self.contains_rows(&rows, &vec![state as u32; drawn]);
+                for (row, _) in rows
+                    .chunks_exact(dim)
+                    .zip(inside)
+                    .filter(|(_, inside)| !inside)
+                {
+                    self.infeasible.push(row, state);
                     missing -= 1;
                 }
             }
@@ -238,7 +256,7 @@ impl<'a> Pool<'a> {
 
     fn find_boundaries(&mut self, sizes: &PoolSizes, rng: &mut ChaCha8Rng) {
         let dim = self.dim();
-        if dim > BANK_DIMENSIONS {
+        if !self.regime().low_dimensional() {
             return;
         }
         let per_state = sizes.boundary.div_ceil(self.states.len());
@@ -262,7 +280,7 @@ impl<'a> Pool<'a> {
 
     fn find_targets(&mut self, rng: &mut ChaCha8Rng) {
         let dim = self.dim();
-        if dim <= BANK_DIMENSIONS {
+        if self.regime().low_dimensional() {
             let mut kept = Rows::default();
             for (row, point) in self.infeasible.y.chunks_exact(dim).enumerate() {
                 let state = self.infeasible.state[row];
@@ -323,7 +341,7 @@ fn knows_violation(set: &dyn Set, raw: &Draw) -> bool {
     violation.is_some()
 }
 
-/// Uniform parameter values; for a fixed set the single empty one.
+/// Uniform values of x; for a fixed set the single empty one.
 fn draw_states(set: &dyn Set, count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     let bounds = set.x_bounds();
     if bounds.is_empty() {

@@ -9,7 +9,7 @@ use rand_distr::StandardNormal;
 use super::descent::descend;
 use super::oracle::Oracle;
 use super::pool::Rows;
-use super::tree::squared_distance;
+use crate::tree::squared_distance;
 
 /// Starts tried for one point; the closest result is kept. With a single start, points in a hole go
 /// to random sides of it and the targets contradict each other.

@@ -29,7 +29,7 @@ where
     let (dim, x_dim) = (set.dim(), set.x_dim());
     let rows = ys.len() / dim;
     check("points to label", rows * dim, ys.len())?;
-    check("parameters of the points to label", rows * x_dim, xs.len())?;
+    check("x of the points to label", rows * x_dim, xs.len())?;
     let mut labels = vec![false; rows];
     labels
         .par_chunks_mut(ROWS_PER_TASK)

@@ -172,6 +172,13 @@ impl Scorer {
 
     /// The score of a point; −∞ if it is not finite.
     pub(crate) fn score(&self, y: &[f64], x: &[f64]) -> f32 {
+        let mut score = [f32::NEG_INFINITY];
+        self.score_rows(y, x, &mut score);
+        score[0]
+    }
+
+    /// The scores of as many rows as `scores` is long.
+    fn score_rows(&self, y: &[f64], x: &[f64], scores: &mut [f32]) {
         let lock = || {
             self.workspaces
                 .lock()
@@ -180,12 +187,13 @@ impl Scorer {
         let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<_>>();
         let spare = lock().pop();
         let mut workspace = spare.unwrap_or_else(|| self.projector.workspace());
-        let mut score = [f32::NEG_INFINITY];
         let scored = self
             .projector
-            .score_rows(&narrow(y), &narrow(x), &mut score, &mut workspace);
+            .score_rows(&narrow(y), &narrow(x), scores, &mut workspace);
         lock().push(workspace);
-        scored.map_or(f32::NEG_INFINITY, |()| score[0])
+        if scored.is_err() {
+            scores.fill(f32::NEG_INFINITY);
+        }
     }
 }
 
@@ -257,12 +265,15 @@ impl Learned {
 
     /// The discriminator's score: positive inside, −∞ outside the box of the feasible points.
     pub fn score(&self, y: &[f64], x: &[f64]) -> f32 {
-        let mut boxed = y.iter().zip(&self.record.feasible_box);
-        if boxed.all(|(y, (low, high))| y >= low && y <= high) {
-            self.scorer.score(y, x)
-        } else {
-            f32::NEG_INFINITY
+        match self.in_box(y) {
+            true => self.scorer.score(y, x),
+            false => f32::NEG_INFINITY,
         }
+    }
+
+    fn in_box(&self, y: &[f64]) -> bool {
+        let mut boxed = y.iter().zip(&self.record.feasible_box);
+        boxed.all(|(y, (low, high))| y >= low && y <= high)
     }
 
     /// What the points held, and how far the discriminator can be trusted.
@@ -274,6 +285,25 @@ impl Learned {
 impl Membership for Learned {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         self.score(y, x) > 0.0
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        let (dim, x_dim) = (self.dim(), self.x_dim());
+        let (mut boxed, mut boxed_x) = (Vec::new(), Vec::new());
+        for (row, inside) in inside.iter_mut().enumerate() {
+            let y = &y[row * dim..][..dim];
+            *inside = self.in_box(y);
+            if *inside {
+                boxed.extend_from_slice(y);
+                boxed_x.extend_from_slice(&x[row * x_dim..][..x_dim]);
+            }
+        }
+        let mut scores = vec![f32::NEG_INFINITY; boxed.len() / dim];
+        self.scorer.score_rows(&boxed, &boxed_x, &mut scores);
+        let boxed = inside.iter_mut().filter(|inside| **inside);
+        boxed
+            .zip(scores)
+            .for_each(|(inside, score)| *inside = score > 0.0);
     }
 }
 

@@ -22,6 +22,7 @@ mod learned;
 mod moons;
 mod problem;
 mod reduced;
+mod rows;
 mod shells;
 mod star;
 mod torus;

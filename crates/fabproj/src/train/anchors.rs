@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use crate::data::Pool;
-use crate::data::tree::squared_distance;
+use crate::tree::squared_distance;
 use fabproj_nn::sample;
 
 /// Latent points tried per chart.

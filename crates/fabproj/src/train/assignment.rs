@@ -7,10 +7,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::chart::{ChartRows, gather};
 use crate::data::pieces::Partition;
-use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::approach;
-use crate::data::tree::{Tree, squared_distance};
 use crate::data::{Pool, Rows};
+use crate::tree::{Tree, squared_distance};
 use fabproj_nn::{Mlp, Tape};
 
 /// Visitors that the gate is asked about at once.
@@ -33,8 +32,9 @@ impl Assignment {
     pub fn new(pool: &Pool, cells: &dyn Partition, rng: &mut ChaCha8Rng) -> Self {
         let dim = pool.dim();
         let label = |y: &[f32], states: &[u32]| -> Vec<(u32, u8)> {
-            let rows = (0..).zip(y.chunks_exact(dim).zip(states));
-            rows.filter_map(|(row, (y, state))| Some((row, cells.label(pool, y, *state)? as u8)))
+            let labels = (0..).zip(cells.labels(pool, y, states));
+            labels
+                .filter_map(|(row, label)| Some((row, label? as u8)))
                 .collect()
         };
         let feasible = label(&pool.feasible.y, &pool.feasible.state);
@@ -56,7 +56,7 @@ impl Assignment {
                     infeasible: own,
                     visitors: Rows::default(),
                 };
-                if dim <= BANK_DIMENSIONS && pool.x_dim() > 0 {
+                if pool.regime().low_dimensional() && pool.regime().depends_on_x() {
                     let others = infeasible.iter().filter(|(_, of)| *of as usize != chart);
                     admit(pool, &mut rows, others.map(|(row, _)| *row));
                 }
@@ -103,7 +103,7 @@ fn admit(pool: &Pool, rows: &mut ChartRows, others: impl Iterator<Item = u32>) {
         let edge = edges.entry(pool.edge.state[*row as usize]).or_default();
         edge.extend_from_slice(&pool.edge.y[*row as usize * dim..][..dim]);
     }
-    let trees: HashMap<u32, Tree> = edges
+    let trees: HashMap<u32, Tree<f32>> = edges
         .iter()
         .map(|(state, points)| (*state, Tree::new(points, dim)))
         .collect();

@@ -6,8 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::assignment::Assignment;
 use super::chart::TrainedChart;
-use crate::data::tree::squared_distance;
 use crate::data::{Pool, Units};
+use crate::tree::squared_distance;
 use fabproj_nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, SpecError, Tape};
 
 /// Rows per step of the gate's training.
@@ -147,13 +147,10 @@ impl Atlas {
                 let end = (start + OUTCOMES_AT_ONCE).min(OUTCOMES);
                 let (y, states) = (&y[start * dim..end * dim], &states[start..end]);
                 self.project_by(pool, chart, y, states, &mut tape, &mut out);
-                let outcomes = y.chunks_exact(dim).zip(out.chunks_exact(dim)).zip(states);
-                for (row, ((input, output), state)) in outcomes.enumerate() {
-                    let missed = if pool.contains(output, *state) {
-                        0.0
-                    } else {
-                        MISSED
-                    };
+                let inside = pool.contains_rows(&out, states);
+                let outcomes = y.chunks_exact(dim).zip(out.chunks_exact(dim)).zip(inside);
+                for (row, ((input, output), inside)) in outcomes.enumerate() {
+                    let missed = if inside { 0.0 } else { MISSED };
                     let distance = squared_distance(input, output).sqrt();
                     wanted[(start + row) * charts + chart] = -(distance + missed) / DISTANCE_SCALE;
                 }

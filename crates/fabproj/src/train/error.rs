@@ -23,7 +23,7 @@ pub enum TrainError {
     /// No rows to train on could be drawn.
     #[error(transparent)]
     Pool(#[from] PoolError),
-    /// A network of such a shape cannot be made.
+    /// A network of this size cannot be made.
     #[error(transparent)]
     Network(#[from] SpecError),
     /// The labelled points cannot be learned from.

@@ -14,6 +14,7 @@ pub(crate) mod fit;
 pub(crate) mod labelled;
 pub(crate) mod measure;
 mod penalty;
+mod purpose;
 mod search;
 mod session;
 mod settings;

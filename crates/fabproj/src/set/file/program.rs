@@ -49,7 +49,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Compiles the constraints for points of so many coordinates and parameters.
+    /// Compiles the constraints for points of so many coordinates of y and x.
     pub fn compile(graph: &Graph, variables: usize, constraints: &[Formula]) -> Self {
         let mut comparisons = Vec::new();
         let mut program = Self::default();

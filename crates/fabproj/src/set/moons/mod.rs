@@ -2,15 +2,14 @@
 
 mod cloud;
 mod discs;
-mod neighbours;
 
 use fabproj_core::Membership;
 use std::sync::OnceLock;
 
 use self::discs::Discs;
-use self::neighbours::Neighbours;
 use super::vector::{PULL, is_finite, positive};
 use super::{Description, Interval, Set};
+use crate::tree::Tree;
 
 /// How many points the reference cloud has.
 const POINTS: usize = 60_000;
@@ -36,7 +35,8 @@ pub(super) struct TwoMoons {
 /// The cloud, prepared for both questions that are asked of it.
 struct Index {
     discs: Discs,
-    neighbours: Neighbours,
+    cloud: Vec<[f64; 2]>,
+    tree: Tree<f64>,
 }
 
 impl TwoMoons {
@@ -45,16 +45,18 @@ impl TwoMoons {
         static INDEX: OnceLock<Index> = OnceLock::new();
         Self {
             index: INDEX.get_or_init(|| {
-                let neighbours = Neighbours::new(cloud::two_moons(POINTS, SEED));
-                let discs = Discs::new(&neighbours, RADIUS);
-                Index { discs, neighbours }
+                let cloud = cloud::two_moons(POINTS, SEED);
+                let tree = Tree::new(cloud.as_flattened(), 2);
+                let discs = Discs::new(&cloud, &tree, RADIUS);
+                Index { discs, cloud, tree }
             }),
         }
     }
 
     /// The offset of y from the nearest point of the cloud, and that point.
     fn nearest_centre(&self, y: &[f64]) -> Option<([f64; 2], [f64; 2])> {
-        let (centre, _) = self.index.neighbours.nearest([y[0], y[1]])?;
+        let (index, _) = self.index.tree.nearest(&y[..2])?;
+        let centre = self.index.cloud[index];
         Some((centre, [y[0] - centre[0], y[1] - centre[1]]))
     }
 }

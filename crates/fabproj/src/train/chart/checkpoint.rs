@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ChartConfig, ChartTraining};
+use super::{ChartSettings, ChartTraining};
 use fabproj_nn::state::{RandomState, State};
 
 /// The part of a checkpoint that is not tensors.
 #[derive(Serialize, Deserialize)]
 struct Progress {
-    config: ChartConfig,
+    settings: ChartSettings,
     step: u64,
     margin: f32,
     random: RandomState,
@@ -18,7 +18,7 @@ impl ChartTraining<'_> {
     /// Everything that a later process needs to go on with the same bits.
     pub fn state(&self) -> Vec<u8> {
         let progress = Progress {
-            config: self.config.clone(),
+            settings: self.settings.clone(),
             step: self.step,
             margin: self.margin,
             random: RandomState::of(&self.rng),
@@ -44,7 +44,7 @@ impl ChartTraining<'_> {
         };
         let [encoder_adam, decoder_adam] = &mut self.optimiser;
         let [encoder_ema, decoder_ema] = &mut self.average;
-        let fits = progress.config == self.config
+        let fits = progress.settings == self.settings
             && state.get_network(
                 "encoder",
                 &mut self.encoder,

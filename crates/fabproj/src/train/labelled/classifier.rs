@@ -51,7 +51,7 @@ impl Rows {
 
 /// A discriminator in training.
 pub struct Classifier<'a> {
-    config: &'a LabelledSettings,
+    settings: &'a LabelledSettings,
     network: Mlp,
     average: Ema,
     adam: Adam,
@@ -64,10 +64,10 @@ pub struct Classifier<'a> {
 impl<'a> Classifier<'a> {
     pub fn new(
         rows: &Rows,
-        config: &'a LabelledSettings,
+        settings: &'a LabelledSettings,
         mut rng: ChaCha8Rng,
     ) -> Result<Self, SpecError> {
-        let spec = MlpSpec::new(rows.inputs, &vec![config.width; config.depth], 1)
+        let spec = MlpSpec::new(rows.inputs, &vec![settings.width; settings.depth], 1)
             .with_hidden(Activation::Silu);
         let mut network = Mlp::new(spec, &mut rng)?;
         network
@@ -79,7 +79,7 @@ impl<'a> Classifier<'a> {
             .iter_mut()
             .for_each(|bias| *bias *= SHARPNESS);
         Ok(Self {
-            config,
+            settings,
             average: Ema::new(0.998, network.parameters()),
             adam: Adam::new(AdamConfig::default(), network.parameters().len()),
             best: (f64::INFINITY, network.parameters().to_vec()),
@@ -108,19 +108,19 @@ impl<'a> Classifier<'a> {
         let mut draws = [true, false].map(|label| Draw::new(rows, split, near, label));
         let choosing: Vec<usize> = near_rows(&split.choosing, near);
         let schedule = Cosine {
-            peak: self.config.learning_rate,
+            peak: self.settings.learning_rate,
             end_fraction: 0.01,
             warm_up: 50,
-            total: self.config.steps,
+            total: self.settings.steps,
         };
         let mut loss = 0.0;
-        for step in 0..self.config.steps {
+        for step in 0..self.settings.steps {
             if step.is_multiple_of(LOOK_EVERY) {
                 self.look(rows, &choosing, &mut draws);
                 session.emit(&Event::Progress {
                     unit: "discriminator",
                     step,
-                    steps: self.config.steps,
+                    steps: self.settings.steps,
                     done: 0.0,
                     losses: &[("labels", loss)],
                 });
@@ -135,7 +135,7 @@ impl<'a> Classifier<'a> {
     }
 
     fn step(&mut self, rows: &Rows, draws: &[Draw; 2], rate: f32) -> f32 {
-        let count = self.config.rows;
+        let count = self.settings.rows;
         let (mut input, mut targets) = (Vec::new(), Vec::new());
         for index in 0..count {
             // Labels in turn, and for each of them any row and a hard one in turn.
