@@ -1,5 +1,7 @@
 //! A chart's training as bytes, to go on later with the same bits.
 
+use std::io;
+
 use serde::{Deserialize, Serialize};
 
 use super::{ChartSettings, ChartTraining};
@@ -16,7 +18,7 @@ struct Progress {
 
 impl ChartTraining<'_> {
     /// Everything that a later process needs to go on with the same bits.
-    pub fn state(&self) -> Vec<u8> {
+    pub fn state(&self) -> io::Result<Vec<u8>> {
         let progress = Progress {
             settings: self.settings.clone(),
             step: self.step,
