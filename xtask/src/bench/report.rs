@@ -10,7 +10,7 @@ use super::compare::Row;
 /// The table, one line per comparison.
 pub fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
+    table.load_style(presets::ASCII_MARKDOWN);
     table.set_header([
         "what",
         "ours",
