@@ -14,11 +14,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use anyhow::{Context, Result};
 
+use crate::metadata::Workspace;
 use crate::python::{self, Environment};
-use crate::shell::{self, cargo, step};
+use crate::shell::{executable, step};
 use requirements::{GROUPS, Group};
 use worker::Worker;
 
@@ -57,8 +57,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         (31, "40")
     };
     let python = Environment::prepare(&python::BENCH)?;
-    let executable = executable()?;
-    let model = shell::target_folder()?.join("bench.fab");
+    let build = [
+        "build",
+        "--release",
+        "--package",
+        "fab-study",
+        "--bench",
+        "worker",
+    ];
+    let executable = executable(&build, "worker").context("building our worker")?;
+    let model = Workspace::read()?
+        .target_directory
+        .join("bench.safetensors");
     step(
         "model to compare with",
         Command::new(&executable).arg("--write").arg(&model),
@@ -103,27 +113,4 @@ fn publish(arguments: &Arguments, rows: &[compare::Row]) -> Result<()> {
         return Ok(());
     }
     fs::write(path, text).with_context(|| format!("writing {}", path.display()))
-}
-
-/// Builds our worker and asks cargo where it put it.
-fn executable() -> Result<PathBuf> {
-    let build = [
-        "build",
-        "--release",
-        "--package",
-        "fab-study",
-        "--bench",
-        "worker",
-    ];
-    let messages = shell::output(cargo(&build).arg("--message-format=json-render-diagnostics"))
-        .context("building our worker")?;
-    let found = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "worker")
-        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    match found {
-        Some(path) => Ok(path),
-        None => bail!("cargo built no executable named worker"),
-    }
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::metadata::Workspace;
 use crate::shell::{self, command, step};
 
 /// A list of packages.
@@ -46,7 +47,10 @@ pub struct Environment {
 impl Environment {
     /// The environment with these packages: the one that is there if it is up to date, else a new one.
     pub fn prepare(packages: &Packages) -> Result<Self> {
-        let folder = shell::target_folder()?.join("python").join(packages.name);
+        let folder = Workspace::read()?
+            .target_directory
+            .join("python")
+            .join(packages.name);
         let interpreter = interpreter_in(&folder);
         let wanted = stamp_text(&shell::root().join(packages.requirements))?;
         let stamp = folder.join("fabproj-requirements");
