@@ -1,5 +1,4 @@
-//! The tests of the networks, the projector and the guard on AArch64, emulated: the kernels for NEON are not
-//! even compiled elsewhere.
+//! The tests of core and library on emulated AArch64: elsewhere the NEON kernels are not even compiled.
 
 use std::process::ExitCode;
 
