@@ -1,6 +1,6 @@
 //! Safe reinforcement learning: tasks with a cost, and the algorithms that learn them.
 //!
-//! * [`env`]: the trait of a task, for a user's own as well.
+//! * [`mod@env`]: the trait of a task, for a user's own as well.
 //! * [`DoubleIntegrator`]: a small task without a simulator.
 //! * [`VectorEnvironment`]: several copies of a task on several threads.
 //! * [`safety_gym`]: the Safety Gym tasks, with the feature `mujoco`.
