@@ -87,6 +87,10 @@ impl Replay<'_> {
         exact.goals += usize::from(layout.goal().xy != recording.first_goal);
         let next = self.environment.random()?.peek();
         exact.random += usize::from(next != recording.first_random);
+        let positions = self.environment.physical_state()?.positions;
+        let deviation = largest(&positions, &recording.first_positions.values);
+        self.comparison
+            .note(Activity::Quiet, Quantity::Positions, deviation);
         self.compare_observation(Activity::Quiet, &recording.first_observation.values);
         Ok(())
     }
