@@ -6,6 +6,7 @@ mod arrows;
 mod bench;
 mod check;
 mod metadata;
+mod mujoco;
 mod packages;
 mod python;
 mod shell;
@@ -36,6 +37,8 @@ enum Task {
     Bench(bench::Arguments),
     /// Test the core and the library on AArch64, emulated by QEMU
     Arm,
+    /// Fetch the MuJoCo library for the feature `mujoco` of fab-saferl
+    Mujoco,
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Task::Api(arguments) => api::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Arm => arm::run(),
+        Task::Mujoco => mujoco::run(),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("\nerror: {error:#}");
