@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::metadata::Workspace;
 use crate::shell::{Skipped, cargo, has_cargo_command, step};
-use crate::{api, arrows, packages, workflows};
+use crate::{api, arrows, features, packages, workflows};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -23,27 +23,23 @@ impl Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut skipped = arguments.skipped();
-    steps(&Workspace::read()?, &mut skipped)?;
+    let features = features::all(&mut skipped)?;
+    steps(&Workspace::read()?, &features, &mut skipped)?;
     eprintln!("\n{}", skipped.summary("all checks passed"));
     Ok(ExitCode::SUCCESS)
 }
 
 /// The steps alone, for `test` to go on from.
-pub fn steps(workspace: &Workspace, skipped: &mut Skipped) -> Result<()> {
+pub fn steps(workspace: &Workspace, features: &[String], skipped: &mut Skipped) -> Result<()> {
     arrows::check(workspace)?;
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     workflows::check(workspace, skipped)?;
-    let lints = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ];
-    step("lints", &mut cargo(&lints))?;
+    let lints = ["clippy", "--workspace", "--all-targets"];
+    let strict = ["--", "-D", "warnings"];
+    step("lints", cargo(&lints).args(features).args(strict))?;
     let docs = ["doc", "--workspace", "--no-deps"];
-    step("docs", cargo(&docs).env("RUSTDOCFLAGS", "-D warnings"))?;
+    let strict = ("RUSTDOCFLAGS", "-D warnings");
+    step("docs", cargo(&docs).args(features).env(strict.0, strict.1))?;
     dependencies(skipped)?;
     packages::check(workspace)?;
     api::check(workspace, skipped)

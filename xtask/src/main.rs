@@ -5,6 +5,7 @@ mod arm;
 mod arrows;
 mod bench;
 mod check;
+mod features;
 mod metadata;
 mod mujoco;
 mod packages;

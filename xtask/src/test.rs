@@ -6,21 +6,23 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::check;
 use crate::metadata::Workspace;
 use crate::python::{self, Environment};
 use crate::shell::{Skipped, cargo, executable, has_cargo_command, output, step};
+use crate::{check, features};
 
 pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let start = Instant::now();
     let mut skipped = arguments.skipped();
     let workspace = Workspace::read()?;
-    check::steps(&workspace, &mut skipped)?;
+    let features = features::all(&mut skipped)?;
+    check::steps(&workspace, &features, &mut skipped)?;
     no_std(&workspace)?;
     web(&mut skipped)?;
-    python_consumers(&workspace)?;
-    step("doc tests", &mut cargo(&["test", "--workspace", "--doc"]))?;
-    tests()?;
+    python_consumers(&workspace, &features)?;
+    let doc_tests = ["test", "--workspace", "--doc"];
+    step("doc tests", cargo(&doc_tests).args(&features))?;
+    tests(&features)?;
     let seconds = start.elapsed().as_secs_f64();
     eprintln!(
         "\n{}",
@@ -69,11 +71,12 @@ fn web(skipped: &mut Skipped) -> Result<()> {
 }
 
 /// Programs in Python that read what fabproj writes.
-fn python_consumers(workspace: &Workspace) -> Result<()> {
+fn python_consumers(workspace: &Workspace, features: &[String]) -> Result<()> {
     let python = Environment::prepare(&python::TEST)?;
     let models = workspace.target_directory.join("reference-models");
     // All of the workspace, as the tests are built: with other features everything would be built twice.
-    let example = ["build", "--workspace", "--example", "reference_models"];
+    let mut example = vec!["build", "--workspace", "--example", "reference_models"];
+    example.extend(features.iter().map(String::as_str));
     let program = executable(&example, "reference_models")?;
     step(
         "reference models",
@@ -85,10 +88,18 @@ fn python_consumers(workspace: &Workspace) -> Result<()> {
     )
 }
 
-fn tests() -> Result<()> {
+fn tests(features: &[String]) -> Result<()> {
     if has_cargo_command("nextest") {
-        return step("tests", &mut cargo(&["nextest", "run", "--workspace"]));
+        let run = ["nextest", "run", "--workspace"];
+        return step("tests", cargo(&run).args(features));
     }
-    let kinds = ["--lib", "--bins", "--tests", "--examples"];
-    step("tests", cargo(&["test", "--workspace"]).args(kinds))
+    let run = [
+        "test",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+        "--examples",
+    ];
+    step("tests", cargo(&run).args(features))
 }
