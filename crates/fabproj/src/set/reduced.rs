@@ -273,7 +273,8 @@ mod tests {
         let mut numbers = [0.9, 0.1, 0.5, 0.25].into_iter();
         let (mut z, mut expected) = ([0.0; 3], [0.0; 3]);
         set.draw_input(&[0.5, 0.0], &mut || numbers.next().unwrap(), &mut z);
-        equations.lower(&[1.6, -1.6, 0.0, -1.0], &[0.5, 0.0], &mut expected)
+        equations
+            .lower(&[1.6, -1.6, 0.0, -1.0], &[0.5, 0.0], &mut expected)
             .unwrap();
         for (z, expected) in z.iter().zip(expected) {
             assert!((z - expected).abs() < 1e-12);
