@@ -32,6 +32,8 @@
 //! | save and load | [`Model`] |
 //! | run | [`Projector`], [`Guard`]: alone they are the crate `fabproj-core`, which [`core`] is |
 
+#![warn(unreachable_pub)]
+
 mod certify;
 mod data;
 pub mod labelled;

@@ -29,7 +29,7 @@ const PLACES: usize = 5;
 const MAX_CELLS_AT_PLACE: f64 = 1e4;
 
 /// Counts the feasible cells that feasible decodes reach; `None` where a grid does not serve.
-pub fn measure(
+pub(super) fn measure(
     set: &dyn Set,
     projector: &Projector,
     plan: &Plan,

@@ -10,7 +10,7 @@ use crate::set::Set;
 use fabproj_nn::sample;
 
 /// Latent points of a chart, drawn and decoded.
-pub struct Decoded {
+pub(super) struct Decoded {
     /// Rows of y.
     pub points: Vec<f64>,
     /// Rows of x.
@@ -20,10 +20,10 @@ pub struct Decoded {
 }
 
 /// How latent points are drawn.
-pub type Sampler = fn(&LatentSet, &mut [f32], &mut ChaCha8Rng);
+pub(super) type Sampler = fn(&LatentSet, &mut [f32], &mut ChaCha8Rng);
 
 /// Decodes `rows` latent points of a chart, at x drawn from the region.
-pub fn decode(
+pub(super) fn decode(
     set: &dyn Set,
     projector: &Projector,
     chart: usize,
@@ -58,7 +58,7 @@ pub fn decode(
 }
 
 /// The shares of feasible decodes of every chart. Decodes at x where C(x) looks empty are left out.
-pub fn measure<M: Membership + Sync>(
+pub(super) fn measure<M: Membership + Sync>(
     set: &dyn Set,
     projector: &Projector,
     guard: Option<&Guard<M>>,

@@ -14,7 +14,7 @@ const EMPTY_DRAWS: usize = 1000;
 const EMPTY_ROWS: usize = 50;
 
 /// Whether no draw is feasible at x.
-pub fn no_draw_is_feasible(
+pub(super) fn no_draw_is_feasible(
     set: &dyn Set,
     region: &Region,
     x: &[f64],
@@ -28,7 +28,7 @@ pub fn no_draw_is_feasible(
 }
 
 /// Whether neither a draw nor the guard's search, begun in the middle of the bounds, is feasible at x.
-pub fn looks_empty<M: Membership>(
+pub(super) fn looks_empty<M: Membership>(
     set: &dyn Set,
     guard: &Guard<M>,
     region: &Region,

@@ -24,7 +24,7 @@ const PLANE_REACH: [f32; 2] = [10.0, 3.0];
 
 /// Boundary points of C(x) for one x, each with its inward unit normal, in working units.
 #[derive(Clone, Debug)]
-pub struct Boundary {
+pub(crate) struct Boundary {
     dim: usize,
     points: Vec<f32>,
     normals: Vec<f32>,
@@ -40,7 +40,7 @@ pub struct Boundary {
 impl Boundary {
     /// Finds up to `count` boundary points of C(x) between the given feasible and infeasible rows, and
     /// indexes them.
-    pub fn find(
+    pub(crate) fn find(
         oracle: &Oracle,
         x: &[f64],
         feasible: &[f32],
@@ -70,34 +70,34 @@ impl Boundary {
     }
 
     /// Number of boundary points.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.tree.len()
     }
 
     /// The i-th boundary point.
-    pub fn point(&self, index: usize) -> &[f32] {
+    pub(crate) fn point(&self, index: usize) -> &[f32] {
         &self.points[index * self.dim..][..self.dim]
     }
 
     /// The inward normal at the i-th boundary point.
-    pub fn normal(&self, index: usize) -> &[f32] {
+    pub(crate) fn normal(&self, index: usize) -> &[f32] {
         &self.normals[index * self.dim..][..self.dim]
     }
 
     /// Index of the boundary point nearest to y.
-    pub fn nearest(&self, y: &[f32]) -> Option<usize> {
+    pub(crate) fn nearest(&self, y: &[f32]) -> Option<usize> {
         self.tree.nearest(y).map(|(index, _)| index)
     }
 
     /// Whether a boundary point is closer to y than `distance`.
-    pub fn near(&self, y: &[f32], distance: f32) -> bool {
+    pub(crate) fn near(&self, y: &[f32], distance: f32) -> bool {
         self.tree
             .nearest_within(y, distance.max(self.spacing))
             .is_some()
     }
 
     /// Whether a feasible y is at least `margin` from the boundary.
-    pub fn clear_by(&self, y: &[f32], margin: f32) -> bool {
+    pub(crate) fn clear_by(&self, y: &[f32], margin: f32) -> bool {
         // A boundary point farther than this cannot bring the boundary itself within the margin.
         let reach = margin.max(self.plane_reach);
         let Some((index, square)) = self.tree.nearest_within(y, reach) else {
@@ -115,7 +115,7 @@ impl Boundary {
 
     /// The signed distance of y to the boundary (positive inside), and its gradient. `inside` is what
     /// the oracle says of y. Infinite when no boundary is known.
-    pub fn signed_distance(&self, y: &[f32], inside: bool, gradient: &mut [f32]) -> f32 {
+    pub(crate) fn signed_distance(&self, y: &[f32], inside: bool, gradient: &mut [f32]) -> f32 {
         let Some((index, square)) = self.tree.nearest(y) else {
             gradient.fill(0.0);
             return if inside {
@@ -149,7 +149,7 @@ const CLEARANCE_SHARE: f32 = 0.9;
 
 impl Boundary {
     /// How far the boundary is from a point; negative where the boundary shows that it is infeasible.
-    pub fn clearance(&self, y: &[f32]) -> f32 {
+    pub(crate) fn clearance(&self, y: &[f32]) -> f32 {
         let mut found = [(0.0, 0); CLEARANCE_NEIGHBOURS];
         self.tree.nearest_several(y, &mut found);
         let reach = self.plane_reach;
@@ -176,7 +176,7 @@ impl Boundary {
 
     /// The boundary of what is left when everything closer than `margin` to this boundary is cut away.
     /// Cusps and slivers thinner than twice the margin are gone.
-    pub fn eroded(&self, margin: f32) -> Self {
+    pub(crate) fn eroded(&self, margin: f32) -> Self {
         let (mut points, mut normals, mut depths) = (Vec::new(), Vec::new(), Vec::new());
         let mut shifted = vec![0.0; self.dim];
         for index in 0..self.len() {
@@ -239,7 +239,7 @@ fn median_spacing(points: &[f32], dim: usize, tree: &Tree<f32>) -> f32 {
 }
 
 /// Moves `inside` to the feasible end of a tiny bracket of the boundary between the two points.
-pub fn bisect(oracle: &Oracle, x: &[f64], inside: &mut [f32], outside: &mut [f32]) {
+pub(crate) fn bisect(oracle: &Oracle, x: &[f64], inside: &mut [f32], outside: &mut [f32]) {
     let mut middle = vec![0.0; inside.len()];
     for _ in 0..BISECTIONS {
         for (m, (a, b)) in middle.iter_mut().zip(inside.iter().zip(outside.iter())) {
@@ -460,7 +460,7 @@ fn tangent_basis(normal: &[f32]) -> Vec<f32> {
 }
 
 /// Scales to unit length; a zero vector becomes the first axis.
-pub fn normalise(vector: &mut [f32]) {
+pub(crate) fn normalise(vector: &mut [f32]) {
     let norm = vector.iter().map(|v| v * v).sum::<f32>().sqrt();
     if norm > f32::MIN_POSITIVE {
         vector.iter_mut().for_each(|v| *v /= norm);

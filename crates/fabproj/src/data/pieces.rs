@@ -36,7 +36,7 @@ const LLOYD_ROUNDS: usize = 4;
 type Pair = (u32, u32);
 
 /// A graph over feasible rows, in (y, x) jointly.
-pub struct Pieces {
+pub(crate) struct Pieces {
     joint_dim: usize,
     /// (y, x) of every node, working units.
     nodes: Vec<f32>,
@@ -50,7 +50,7 @@ pub struct Pieces {
 
 impl Pieces {
     /// Builds the graph over at most `nodes` feasible rows.
-    pub fn find(pool: &Pool, nodes: usize, rng: &mut ChaCha8Rng) -> Self {
+    pub(crate) fn find(pool: &Pool, nodes: usize, rng: &mut ChaCha8Rng) -> Self {
         let joint_dim = pool.dim() + pool.x_dim();
         let rows = index::sample(rng, pool.feasible.len(), nodes.min(pool.feasible.len()));
         let mut points = Vec::with_capacity(rows.len() * joint_dim);
@@ -73,7 +73,7 @@ impl Pieces {
     }
 
     /// Number of pieces that are large enough to count; at least one.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count.max(1)
     }
 
@@ -231,7 +231,7 @@ impl Pieces {
     }
 
     /// Cuts the pieces into `wanted` connected cells (at least one per piece) of similar extent.
-    pub fn cells(&self, wanted: usize, rng: &mut ChaCha8Rng) -> Cells<'_> {
+    pub(crate) fn cells(&self, wanted: usize, rng: &mut ChaCha8Rng) -> Cells<'_> {
         let mut seeds: Vec<usize> = (0..self.count)
             .filter_map(|label| self.piece.iter().position(|piece| *piece == label))
             .collect();
@@ -326,7 +326,7 @@ impl Pieces {
 }
 
 /// A division of the feasible points among charts.
-pub trait Partition {
+pub(crate) trait Partition {
     /// Number of parts.
     fn count(&self) -> usize;
 
@@ -341,7 +341,7 @@ pub trait Partition {
 }
 
 /// A partition of the feasible rows into connected cells.
-pub struct Cells<'a> {
+pub(crate) struct Cells<'a> {
     pieces: &'a Pieces,
     label: Vec<usize>,
     count: usize,
@@ -350,7 +350,7 @@ pub struct Cells<'a> {
 impl Cells<'_> {
     /// The same cells, but those marked are cut into `parts` connected cells each. Returns for every
     /// new cell the old one that it is, or `None` where it is part of one that was cut.
-    pub fn split(
+    pub(crate) fn split(
         &self,
         cut: &[bool],
         parts: usize,

@@ -13,7 +13,7 @@ use crate::set::Set;
 
 /// How many rows of each kind to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolSizes {
+pub(crate) struct PoolSizes {
     /// Values of x at which an input-dependent set is sampled.
     pub states: usize,
     /// Feasible rows, over all states.
@@ -54,7 +54,7 @@ pub enum PoolError {
 
 /// Rows of y in working units, each at one of the pool's states.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// Row after row.
     pub y: Vec<f32>,
     /// Index of each row's state.
@@ -63,12 +63,12 @@ pub struct Rows {
 
 impl Rows {
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.state.len()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.state.is_empty()
     }
 
@@ -79,7 +79,7 @@ impl Rows {
 }
 
 /// Training rows with their targets, and the boundary at every state.
-pub struct Pool<'a> {
+pub(crate) struct Pool<'a> {
     /// Membership, in the pool's units.
     pub oracle: Oracle<'a>,
     /// Working units of x.
@@ -108,7 +108,7 @@ pub struct Pool<'a> {
 
 impl<'a> Pool<'a> {
     /// Draws everything.
-    pub fn draw(
+    pub(crate) fn draw(
         set: &'a dyn Set,
         sizes: &PoolSizes,
         rng: &mut ChaCha8Rng,
@@ -143,33 +143,33 @@ impl<'a> Pool<'a> {
     }
 
     /// What the dimensions decide.
-    pub fn regime(&self) -> Regime {
+    pub(crate) fn regime(&self) -> Regime {
         Regime::of(self.oracle.set())
     }
 
     /// Dimension of y.
-    pub fn dim(&self) -> usize {
+    pub(crate) fn dim(&self) -> usize {
         self.oracle.bounds().len()
     }
 
     /// Dimension of x.
-    pub fn x_dim(&self) -> usize {
+    pub(crate) fn x_dim(&self) -> usize {
         self.x_units.centre.len()
     }
 
     /// x of a state in working units.
-    pub fn state_inner(&self, state: u32) -> &[f32] {
+    pub(crate) fn state_inner(&self, state: u32) -> &[f32] {
         let dim = self.x_dim();
         &self.states_inner[state as usize * dim..][..dim]
     }
 
     /// Whether y (working units) is feasible at the state.
-    pub fn contains(&self, y: &[f32], state: u32) -> bool {
+    pub(crate) fn contains(&self, y: &[f32], state: u32) -> bool {
         self.oracle.contains(y, &self.states[state as usize])
     }
 
     /// [`contains`](Self::contains) for rows, in one question.
-    pub fn contains_rows(&self, y: &[f32], states: &[u32]) -> Vec<bool> {
+    pub(crate) fn contains_rows(&self, y: &[f32], states: &[u32]) -> Vec<bool> {
         let x = |row: usize| self.states[states[row] as usize].as_slice();
         self.oracle.contains_rows(y, x)
     }
@@ -312,7 +312,7 @@ impl<'a> Pool<'a> {
 }
 
 /// The q-quantile of ‖row‖.
-pub fn radius_quantile(rows: &[f32], dim: usize, quantile: f64) -> f32 {
+pub(crate) fn radius_quantile(rows: &[f32], dim: usize, quantile: f64) -> f32 {
     let norm = |row: &[f32]| row.iter().map(|v| v * v).sum::<f32>().sqrt();
     let mut norms: Vec<f32> = rows.chunks_exact(dim).map(norm).collect();
     norms.sort_by(f32::total_cmp);
@@ -321,7 +321,7 @@ pub fn radius_quantile(rows: &[f32], dim: usize, quantile: f64) -> f32 {
 }
 
 /// A uniform unit vector.
-pub fn direction(dim: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+pub(crate) fn direction(dim: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
     let mut vector: Vec<f32> = (0..dim).map(|_| rng.sample(StandardNormal)).collect();
     normalise(&mut vector);
     vector

@@ -22,7 +22,7 @@ const BISECTIONS: usize = 8;
 const MOVES: usize = 12;
 
 /// Finds feasible points close to infeasible ones, starting from known feasible rows.
-pub struct Restorer {
+pub(crate) struct Restorer {
     dim: usize,
     /// Feasible rows by state.
     feasible: Vec<Vec<f32>>,
@@ -30,7 +30,7 @@ pub struct Restorer {
 
 impl Restorer {
     /// Starts from the given feasible rows.
-    pub fn new(feasible: &Rows, states: usize, dim: usize) -> Self {
+    pub(crate) fn new(feasible: &Rows, states: usize, dim: usize) -> Self {
         let mut grouped = vec![Vec::new(); states];
         for (point, state) in feasible.y.chunks_exact(dim).zip(&feasible.state) {
             grouped[*state as usize].extend_from_slice(point);
@@ -43,7 +43,7 @@ impl Restorer {
 
     /// Writes a feasible point close to y into `target`; returns false when no feasible row is known
     /// at the state.
-    pub fn restore(
+    pub(crate) fn restore(
         &self,
         oracle: &Oracle,
         x: &[f64],

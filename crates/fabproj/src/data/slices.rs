@@ -36,7 +36,7 @@ const SMALLEST_FAMILY: f64 = 0.02;
 type Pair = (f32, usize, usize);
 
 /// Pieces by state, and which of them continue each other.
-pub struct Slices {
+pub(crate) struct Slices {
     slices: Vec<Slice>,
     count: usize,
 }
@@ -54,7 +54,7 @@ struct Slice {
 
 impl Slices {
     /// Takes C(x) apart at every state of the pool.
-    pub fn find(pool: &Pool) -> Self {
+    pub(crate) fn find(pool: &Pool) -> Self {
         let dim = pool.dim();
         let states = Tree::new(&pool.states_inner, pool.x_dim());
         let mut own = vec![Vec::new(); pool.states.len()];

@@ -36,13 +36,16 @@ pub use self::closure::FnSet;
 pub use self::counted::Counted;
 pub use self::description::{Description, from_description};
 pub use self::equations::Equation;
-pub use self::error::{Result, SetError};
+pub(crate) use self::error::Result;
+pub use self::error::SetError;
 pub use self::file::{from_file, from_toml};
 pub use self::label::label;
 pub use self::learned::{Calibration, Learned, LearnedRecord};
 pub(crate) use self::learned::{Discriminator, Scorer};
+#[doc(hidden)]
 pub use self::moons::moon_points;
-pub use self::problem::{Excerpt, Problem, SetFileError};
+pub(crate) use self::problem::Problem;
+pub use self::problem::SetFileError;
 pub(crate) use self::reduced::Reduced;
 
 /// A closed interval, one per coordinate of a region of interest.

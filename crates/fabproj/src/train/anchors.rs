@@ -20,7 +20,12 @@ const NOISE: f32 = 0.05;
 /// Finds up to `count` anchors, spread over the charts and over what they decode to, and verifies
 /// each through the very projector that will run. Where no decode is feasible, feasible rows of the
 /// pool stand in.
-pub fn find(weights: &Weights, pool: &Pool, count: usize, rng: &mut ChaCha8Rng) -> Vec<Anchor> {
+pub(crate) fn find(
+    weights: &Weights,
+    pool: &Pool,
+    count: usize,
+    rng: &mut ChaCha8Rng,
+) -> Vec<Anchor> {
     let Ok(projector) = Projector::new(weights) else {
         return Vec::new();
     };

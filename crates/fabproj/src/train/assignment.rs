@@ -18,7 +18,7 @@ const VISITING: usize = 256;
 const HARDLY_NEARER: f32 = 0.1;
 
 /// Which rows of the pool belong to which chart.
-pub struct Assignment {
+pub(crate) struct Assignment {
     /// Rows by chart.
     pub rows: Vec<ChartRows>,
     /// Feasible rows with their charts.
@@ -29,7 +29,7 @@ pub struct Assignment {
 
 impl Assignment {
     /// Labels every row of the pool by the cell that it (or its target) lies in.
-    pub fn new(pool: &Pool, cells: &dyn Partition, rng: &mut ChaCha8Rng) -> Self {
+    pub(crate) fn new(pool: &Pool, cells: &dyn Partition, rng: &mut ChaCha8Rng) -> Self {
         let dim = pool.dim();
         let label = |y: &[f32], states: &[u32]| -> Vec<(u32, u8)> {
             let labels = (0..).zip(cells.labels(pool, y, states));
@@ -71,7 +71,7 @@ impl Assignment {
     }
 
     /// Draws inputs of interest and hands each to the chart that the gate chooses for it.
-    pub fn invite(&mut self, pool: &Pool, gate: &Mlp, count: usize, rng: &mut ChaCha8Rng) {
+    pub(crate) fn invite(&mut self, pool: &Pool, gate: &Mlp, count: usize, rng: &mut ChaCha8Rng) {
         let charts = self.rows.len();
         let (mut tape, mut input) = (Tape::new(), Vec::new());
         for _ in 0..count.div_ceil(VISITING) {

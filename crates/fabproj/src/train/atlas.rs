@@ -21,7 +21,7 @@ const MISSED: f32 = 1.0;
 const DISTANCE_SCALE: f32 = 0.05;
 
 /// Trains a classifier that chooses the chart of a point by the cells of rows, before there are charts.
-pub fn train_gate(
+pub(crate) fn train_gate(
     pool: &Pool,
     assignment: &Assignment,
     hidden: &[usize],
@@ -103,7 +103,7 @@ fn softmax(logits: &mut [f32]) {
 
 /// Charts with their gate, in the pool's working units.
 #[derive(Clone, Debug)]
-pub struct Atlas {
+pub(crate) struct Atlas {
     /// Chooses the chart; `None` for a single one.
     pub gate: Option<Mlp>,
     /// The charts.
@@ -113,7 +113,7 @@ pub struct Atlas {
 impl Atlas {
     /// Trains the gate on what the charts make of fresh inputs: it should choose the one whose output is
     /// feasible and nearest.
-    pub fn choose_by_outcome(
+    pub(crate) fn choose_by_outcome(
         &mut self,
         pool: &Pool,
         hidden: &[usize],
@@ -168,7 +168,7 @@ impl Atlas {
     }
 
     /// The same in raw units, without anchors.
-    pub fn weights(&self, units: &Units, x_units: &Units) -> Weights {
+    pub(crate) fn weights(&self, units: &Units, x_units: &Units) -> Weights {
         let charts = self.charts.iter().map(|chart| {
             let raw_scale = units.scale.iter().map(|s| s * f64::from(chart.scale));
             let raw_centre = (0..units.centre.len())

@@ -29,7 +29,7 @@ pub enum LatentKind {
 
 /// A latent set, and the linear maps that carry the rows to it and back at the start of training.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fit {
+pub(crate) struct Fit {
     /// S
     pub latent: LatentSet,
     /// Dimension of z.
@@ -42,13 +42,13 @@ pub struct Fit {
 
 /// The relative size of the hole around the centre of rows in chart units: the distance that nearly
 /// all rows keep from it, over the distance that nearly none exceeds.
-pub fn hole(inner: &[f32], dim: usize) -> f32 {
+pub(crate) fn hole(inner: &[f32], dim: usize) -> f32 {
     radius_quantile(inner, dim, 0.005) / radius_quantile(inner, dim, 0.995).max(f32::MIN_POSITIVE)
 }
 
 /// Moves the centre of thin shells to where all rows are equally far from it: the mean of rows strays by
 /// more than such a shell is thick. Other rows keep theirs.
-pub fn centre_of_shell(rows: &[f32], dim: usize, centre: &mut [f32]) {
+pub(crate) fn centre_of_shell(rows: &[f32], dim: usize, centre: &mut [f32]) {
     let count = (rows.len() / dim).max(1) as f64;
     let offsets = |centre: &[f32]| -> Vec<f32> {
         let from_centre = rows.iter().zip(centre.iter().cycle());
@@ -78,7 +78,7 @@ pub fn centre_of_shell(rows: &[f32], dim: usize, centre: &mut [f32]) {
 
 impl Fit {
     /// Fits a latent set of the given kind to rows in chart units. `smooth` as in [`LatentSet`].
-    pub fn new(kind: LatentKind, smooth: Option<f32>, inner: &[f32], dim: usize) -> Self {
+    pub(crate) fn new(kind: LatentKind, smooth: Option<f32>, inner: &[f32], dim: usize) -> Self {
         if Regime::fixed(dim).low_dimensional() {
             return Self::isotropic(kind, smooth, inner, dim);
         }

@@ -22,7 +22,7 @@ const RESTORED: usize = 400;
 
 /// How good a candidate is. Distances are in working units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Quality {
+pub(crate) struct Quality {
     /// Figures by chart; raw, moved and excess over the inputs that the gate sends to it.
     pub charts: Vec<ChartQuality>,
     /// Figures over all inputs; inside and surface are those of the worst chart.
@@ -33,7 +33,7 @@ pub struct Quality {
 
 /// Figures of one chart, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ChartQuality {
+pub(crate) struct ChartQuality {
     /// Share of feasible decodes of uniform latent points.
     pub inside: f64,
     /// The same for the latent set's surface.
@@ -49,7 +49,7 @@ pub struct ChartQuality {
 
 /// What is allowed of each defect.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Goals {
+pub(crate) struct Goals {
     /// Share of infeasible decodes.
     pub decodes: f64,
     /// Share of infeasible outputs.
@@ -65,7 +65,7 @@ pub struct Goals {
 impl Goals {
     /// Goals for sets of a regime: lengths grow with the diagonal of the unit cube, and more above the
     /// plane, where networks of the same size have more to do.
-    pub fn new(regime: Regime, moved: f64) -> Self {
+    pub(crate) fn new(regime: Regime, moved: f64) -> Self {
         let plane = regime.in_plane();
         let hard = !plane || regime.depends_on_x();
         let diagonal = (regime.dim() as f64 / 2.0).sqrt().max(1.0);
@@ -83,7 +83,7 @@ impl Goals {
 impl ChartQuality {
     /// How far from the goals: the largest ratio of a defect to what is allowed of it. At most one is
     /// good enough.
-    pub fn shortfall(&self, goals: &Goals) -> f64 {
+    pub(crate) fn shortfall(&self, goals: &Goals) -> f64 {
         let defects = [
             (1.0 - self.inside.min(self.surface)) / goals.decodes,
             (1.0 - self.raw) / goals.raw,
@@ -97,13 +97,13 @@ impl ChartQuality {
 impl Quality {
     /// How far from the goals. Coverage and distances count as much as feasibility, so that a decoder
     /// which collapses to a few safe points is not rewarded.
-    pub fn shortfall(&self, goals: &Goals) -> f64 {
+    pub(crate) fn shortfall(&self, goals: &Goals) -> f64 {
         let coverage = (1.0 - self.coverage.unwrap_or(1.0)) / goals.uncovered;
         self.overall.shortfall(goals).max(coverage)
     }
 
     /// Figures by name, for observers.
-    pub fn figures(&self) -> Vec<(&'static str, f64)> {
+    pub(crate) fn figures(&self) -> Vec<(&'static str, f64)> {
         let overall = &self.overall;
         let mut figures = vec![
             ("raw", overall.raw),
@@ -120,7 +120,7 @@ impl Quality {
 impl Atlas {
     /// Projects rows of y at the given states of the pool: writes the outputs in working units, and
     /// returns the chart of every row.
-    pub fn project(
+    pub(crate) fn project(
         &self,
         pool: &Pool,
         y: &[f32],
@@ -168,7 +168,7 @@ impl Atlas {
     }
 
     /// Projects rows by one chart, whichever the gate would choose.
-    pub fn project_by(
+    pub(crate) fn project_by(
         &self,
         pool: &Pool,
         index: usize,
@@ -193,7 +193,7 @@ impl Atlas {
     }
 
     /// Decodes latent points of one chart into working units.
-    pub fn decode(
+    pub(crate) fn decode(
         &self,
         pool: &Pool,
         chart: usize,
@@ -229,7 +229,7 @@ impl Atlas {
 
     /// Measures on `samples` fresh inputs, and as many latent points inside and on the surface of
     /// every chart.
-    pub fn measure(&self, pool: &Pool, samples: usize, rng: &mut ChaCha8Rng) -> Quality {
+    pub(crate) fn measure(&self, pool: &Pool, samples: usize, rng: &mut ChaCha8Rng) -> Quality {
         let mut cells = Cells::new(pool);
         let mut charts = vec![ChartQuality::default(); self.charts.len()];
         for (chart, quality) in charts.iter_mut().enumerate() {

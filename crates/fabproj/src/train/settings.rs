@@ -208,7 +208,9 @@ impl Settings {
         let cost = QUERIES_PER_SAMPLE + QUERIES_PER_CHART * charts as u64;
         let samples = most.saturating_sub(queries) / cost;
         Plan {
-            samples: (samples as usize).clamp(LEAST_SAMPLES, usual.samples),
+            samples: usize::try_from(samples).map_or(usual.samples, |samples| {
+                samples.clamp(LEAST_SAMPLES, usual.samples)
+            }),
             sparing: true,
             ..usual
         }

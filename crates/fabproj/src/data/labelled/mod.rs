@@ -21,7 +21,8 @@ use std::path::Path;
 
 pub use self::clean::LabelReport;
 pub use self::columns::Columns;
-pub use self::error::{LabelledError, Place};
+pub use self::error::LabelledError;
+pub(crate) use self::error::Place;
 
 /// Numbers that are read from one file at most: 512 megabytes of them.
 #[cfg(any(feature = "csv", feature = "npz", feature = "parquet"))]
@@ -180,7 +181,7 @@ impl LabelledData {
 }
 
 /// The endings of files that [`read`] takes in this build.
-pub const ENDINGS: &[&str] = &[
+pub(crate) const ENDINGS: &[&str] = &[
     #[cfg(feature = "csv")]
     "csv",
     #[cfg(feature = "npz")]

@@ -54,10 +54,15 @@ impl TwoMoons {
     }
 
     /// The offset of y from the nearest point of the cloud, and that point.
-    fn nearest_centre(&self, y: &[f64]) -> Option<([f64; 2], [f64; 2])> {
-        let (index, _) = self.index.tree.nearest(&y[..2])?;
+    fn nearest_centre(&self, y: &[f64]) -> ([f64; 2], [f64; 2]) {
+        // So far away that squares overflow, all points of the cloud are as near.
+        let index = self
+            .index
+            .tree
+            .nearest(&y[..2])
+            .map_or(0, |(index, _)| index);
         let centre = self.index.cloud[index];
-        Some((centre, [y[0] - centre[0], y[1] - centre[1]]))
+        (centre, [y[0] - centre[0], y[1] - centre[1]])
     }
 }
 
@@ -75,7 +80,7 @@ impl Membership for TwoMoons {
         if self.contains(y, &[]) {
             return Some(0.0);
         }
-        let (_, offset) = self.nearest_centre(y)?;
+        let (_, offset) = self.nearest_centre(y);
         let length = offset[0].hypot(offset[1]);
         gradient[0] = offset[0] / length;
         gradient[1] = offset[1] / length;
@@ -96,9 +101,7 @@ impl Set for TwoMoons {
             nearest.copy_from_slice(y);
             return true;
         }
-        let Some((centre, offset)) = self.nearest_centre(y) else {
-            return false;
-        };
+        let (centre, offset) = self.nearest_centre(y);
         let factor = RADIUS * (1.0 - PULL) / offset[0].hypot(offset[1]);
         nearest[0] = centre[0] + factor * offset[0];
         nearest[1] = centre[1] + factor * offset[1];

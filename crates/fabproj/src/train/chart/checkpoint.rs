@@ -18,7 +18,7 @@ struct Progress {
 
 impl ChartTraining<'_> {
     /// Everything that a later process needs to go on with the same bits.
-    pub fn state(&self) -> io::Result<Vec<u8>> {
+    pub(crate) fn state(&self) -> io::Result<Vec<u8>> {
         let progress = Progress {
             settings: self.settings.clone(),
             step: self.step,
@@ -34,7 +34,7 @@ impl ChartTraining<'_> {
     }
 
     /// Goes on from a saved state; false, and nothing usable, when it is not one of this training.
-    pub fn restore(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn restore(&mut self, bytes: &[u8]) -> bool {
         let Some(state) = State::from_bytes(bytes) else {
             return false;
         };

@@ -24,7 +24,7 @@ use margin::Wanted;
 
 /// How one chart is trained. All lengths are in working units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ChartSettings {
+pub(crate) struct ChartSettings {
     /// Width of the hidden layers of encoder and decoder.
     pub width: usize,
     /// Number of hidden layers of each.
@@ -53,7 +53,7 @@ pub struct ChartSettings {
 
 /// Rows of the pool that belong to one chart.
 #[derive(Clone, Debug, Default)]
-pub struct ChartRows {
+pub(crate) struct ChartRows {
     /// Indices of feasible rows.
     pub feasible: Vec<u32>,
     /// Indices of boundary rows.
@@ -74,7 +74,7 @@ const CLIP: f32 = 2.0;
 
 /// What one step measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StepReport {
+pub(crate) struct StepReport {
     /// Mean squared reconstruction error of feasible rows, chart units.
     pub reconstruction: f32,
     /// Mean squared distance of infeasible rows to their targets, chart units.
@@ -87,7 +87,7 @@ pub struct StepReport {
 
 impl StepReport {
     /// Losses by name, for observers.
-    pub fn losses(&self) -> [(&'static str, f32); 4] {
+    pub(crate) fn losses(&self) -> [(&'static str, f32); 4] {
         [
             ("reconstruction", self.reconstruction),
             ("projection", self.projection),
@@ -98,7 +98,7 @@ impl StepReport {
 }
 
 /// One chart in training.
-pub struct ChartTraining<'a> {
+pub(crate) struct ChartTraining<'a> {
     settings: ChartSettings,
     pool: &'a Pool<'a>,
     rows: ChartRows,
@@ -138,7 +138,7 @@ struct Scratch {
 
 impl<'a> ChartTraining<'a> {
     /// Networks that start as "clamp of the identity" in the frame of the chart's rows.
-    pub fn new(
+    pub(crate) fn new(
         settings: ChartSettings,
         pool: &'a Pool<'a>,
         rows: ChartRows,
@@ -197,27 +197,27 @@ impl<'a> ChartTraining<'a> {
     }
 
     /// Whether all steps are done.
-    pub fn finished(&self) -> bool {
+    pub(crate) fn finished(&self) -> bool {
         self.step >= self.steps()
     }
 
     /// Steps of both phases.
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.settings.phase_one + self.settings.phase_two
     }
 
     /// Steps done so far.
-    pub fn step_count(&self) -> u64 {
+    pub(crate) fn step_count(&self) -> u64 {
         self.step
     }
 
     /// The margin in force.
-    pub fn margin(&self) -> f32 {
+    pub(crate) fn margin(&self) -> f32 {
         self.margin
     }
 
     /// One optimisation step.
-    pub fn step(&mut self) -> StepReport {
+    pub(crate) fn step(&mut self) -> StepReport {
         let phase_two = self.step >= self.settings.phase_one;
         let drawn = self.draw_rows(phase_two);
         let samples = if phase_two { 2 * self.settings.rows } else { 0 };
@@ -345,7 +345,7 @@ impl<'a> ChartTraining<'a> {
     }
 
     /// The chart as it is now, with averaged weights.
-    pub fn chart(&self) -> TrainedChart {
+    pub(crate) fn chart(&self) -> TrainedChart {
         let averaged = |network: &Mlp, average: &Ema| {
             let mut network = network.clone();
             network.parameters_mut().copy_from_slice(&average.average);
@@ -363,7 +363,7 @@ impl<'a> ChartTraining<'a> {
 
 /// A finished chart, in the pool's working units.
 #[derive(Clone, Debug)]
-pub struct TrainedChart {
+pub(crate) struct TrainedChart {
     /// E
     pub encoder: Mlp,
     /// R

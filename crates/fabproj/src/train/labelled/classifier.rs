@@ -21,14 +21,14 @@ const SHARPNESS: f32 = 3.0;
 const BATCH: usize = 4096;
 
 /// All rows in the discriminator's units.
-pub struct Rows {
+pub(super) struct Rows {
     inputs: usize,
     values: Vec<f32>,
     labels: Vec<bool>,
 }
 
 impl Rows {
-    pub fn new(data: &LabelledData, frame: &Frame, x_frame: &Frame) -> Self {
+    pub(super) fn new(data: &LabelledData, frame: &Frame, x_frame: &Frame) -> Self {
         let mut values = Vec::new();
         for row in 0..data.rows() {
             for (numbers, frame) in [(data.y(row), frame), (data.x(row), x_frame)] {
@@ -50,7 +50,7 @@ impl Rows {
 }
 
 /// A discriminator in training.
-pub struct Classifier<'a> {
+pub(super) struct Classifier<'a> {
     settings: &'a LabelledSettings,
     network: Mlp,
     average: Ema,
@@ -62,7 +62,7 @@ pub struct Classifier<'a> {
 }
 
 impl<'a> Classifier<'a> {
-    pub fn new(
+    pub(super) fn new(
         rows: &Rows,
         settings: &'a LabelledSettings,
         mut rng: ChaCha8Rng,
@@ -90,7 +90,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// The discriminator at its best moment.
-    pub fn network(&self) -> Network {
+    pub(super) fn network(&self) -> Network {
         let mut network = self.network.clone();
         network.parameters_mut().copy_from_slice(&self.best.1);
         network.to_network()
@@ -98,7 +98,7 @@ impl<'a> Classifier<'a> {
 
     /// Trains on the near rows of the training part, as many of each label: half of them any, half hard
     /// ones.
-    pub fn train(
+    pub(super) fn train(
         &mut self,
         rows: &Rows,
         split: &Split,

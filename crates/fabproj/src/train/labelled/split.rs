@@ -12,7 +12,7 @@ const SHARES: (f64, f64) = (0.1, 0.2);
 
 /// Indices of rows: every row is in one of the three parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub(super) struct Split {
     /// Rows that the discriminator is trained on.
     pub training: Vec<usize>,
     /// Rows by which its best moment and its threshold are chosen.
@@ -24,7 +24,7 @@ pub struct Split {
 impl Split {
     /// A random split in which all three parts have the same share of feasible rows: the fewer there
     /// are, the more are held out.
-    pub fn new(data: &LabelledData, rng: &mut ChaCha8Rng) -> Self {
+    pub(super) fn new(data: &LabelledData, rng: &mut ChaCha8Rng) -> Self {
         let feasible = data.feasible().min(data.rows() - data.feasible());
         let share = (WANTED / feasible as f64).clamp(SHARES.0, SHARES.1);
         let mut split = Self {
