@@ -6,30 +6,31 @@ use fabproj_core::latent::LatentError;
 use serde::Serialize;
 use thiserror::Error;
 
-use super::PaperConfig;
-use crate::weights::LossWeights;
+use super::{DiscriminatorRows, PaperSettings};
+use crate::error::PaperError;
+use crate::loss_weights::LossWeights;
 
 const WIDTHS: (usize, usize) = (1, fabproj_core::validate::MAX_WIDTH);
 const DEPTHS: (usize, usize) = (1, fabproj_core::validate::MAX_LAYERS - 1);
 
-impl PaperConfig {
+impl PaperSettings {
     /// Checks every field; only what this returns can be trained.
     ///
     /// # Errors
     /// The first field found at fault, with its value.
-    pub fn validate(self) -> Result<CheckedPaperConfig, PaperConfigError> {
+    pub fn validate(self) -> Result<CheckedPaperSettings, PaperSettingsError> {
         self.check_sizes()?;
         self.check_numbers()?;
         self.latent_set().validate(self.latent_dim.unwrap_or(1))?;
         if self.mask == Some(false) && self.coverage < 1.0 {
-            return Err(PaperConfigError::CoverageWithoutMask {
+            return Err(PaperSettingsError::CoverageWithoutMask {
                 coverage: self.coverage,
             });
         }
-        Ok(CheckedPaperConfig(self))
+        Ok(CheckedPaperSettings(self))
     }
 
-    fn check_sizes(&self) -> Result<(), PaperConfigError> {
+    fn check_sizes(&self) -> Result<(), PaperSettingsError> {
         let sizes = [
             ("encoder_width", self.encoder_width, WIDTHS),
             ("encoder_depth", self.encoder_depth, DEPTHS),
@@ -51,7 +52,7 @@ impl PaperConfig {
         for (field, value, range) in sizes.into_iter().chain(gate).chain(discriminator) {
             let (least, most) = range;
             if value < least || value > most {
-                return Err(PaperConfigError::Size {
+                return Err(PaperSettingsError::Size {
                     field,
                     value,
                     least,
@@ -65,7 +66,7 @@ impl PaperConfig {
         ] {
             let (least, most) = (0, DEPTHS.1);
             if value > most {
-                return Err(PaperConfigError::Size {
+                return Err(PaperSettingsError::Size {
                     field,
                     value,
                     least,
@@ -76,7 +77,7 @@ impl PaperConfig {
         Ok(())
     }
 
-    fn check_numbers(&self) -> Result<(), PaperConfigError> {
+    fn check_numbers(&self) -> Result<(), PaperSettingsError> {
         let rate = (f64::MIN_POSITIVE, 1.0);
         let weight = (0.0, 1e6);
         let numbers = [
@@ -98,7 +99,7 @@ impl PaperConfig {
         for (field, value, (least, most)) in numbers.into_iter().chain(weights) {
             // Written so that NaN fails.
             if !(value >= least && value <= most) {
-                return Err(PaperConfigError::Number {
+                return Err(PaperSettingsError::Number {
                     field,
                     value,
                     least,
@@ -110,19 +111,19 @@ impl PaperConfig {
     }
 }
 
-/// Settings that passed [`PaperConfig::validate`].
+/// Settings that passed [`PaperSettings::validate`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CheckedPaperConfig(PaperConfig);
+pub struct CheckedPaperSettings(PaperSettings);
 
-impl Deref for CheckedPaperConfig {
-    type Target = PaperConfig;
+impl Deref for CheckedPaperSettings {
+    type Target = PaperSettings;
 
-    fn deref(&self) -> &PaperConfig {
+    fn deref(&self) -> &PaperSettings {
         &self.0
     }
 }
 
-impl CheckedPaperConfig {
+impl CheckedPaperSettings {
     /// Epochs of phase 1 with the effort taken into account.
     pub fn phase_one_epochs(&self) -> u64 {
         scaled(self.0.phase_one_epochs, self.effort)
@@ -136,16 +137,29 @@ impl CheckedPaperConfig {
         }
     }
 
+    /// Whether labels alone are enough for these settings.
+    ///
+    /// # Errors
+    /// [`PaperError::LabelsOnly`] when generated points are to be judged.
+    pub(crate) fn check_labels_only(&self) -> Result<(), PaperError> {
+        let generated = self.use_discriminator
+            && self.discriminator_rows == DiscriminatorRows::RealAndGenerated;
+        if generated && self.mask == Some(false) {
+            return Err(PaperError::LabelsOnly);
+        }
+        Ok(())
+    }
+
     /// The same settings with other weights of the losses.
     ///
     /// # Errors
-    /// When a weight is negative or no number.
-    pub fn with_weights(&self, weights: LossWeights) -> Result<Self, PaperConfigError> {
-        let config = PaperConfig {
+    /// When a weight is negative or NaN.
+    pub(crate) fn with_weights(&self, weights: LossWeights) -> Result<Self, PaperSettingsError> {
+        let settings = PaperSettings {
             weights,
             ..self.0.clone()
         };
-        config.validate()
+        settings.validate()
     }
 }
 
@@ -153,10 +167,10 @@ fn scaled(epochs: usize, effort: f64) -> u64 {
     ((epochs as f64 * effort).round() as u64).max(1)
 }
 
-/// A setting that cannot be.
+/// A setting out of its range.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
-pub enum PaperConfigError {
+pub enum PaperSettingsError {
     /// A whole number out of its range.
     #[error("{field} is {value}; it must be from {least} to {most}")]
     Size {
@@ -187,7 +201,7 @@ pub enum PaperConfigError {
         /// The share of feasible points that may be seen.
         coverage: f64,
     },
-    /// A radius or sharpness that makes no latent set.
+    /// A radius or sharpness out of its range.
     #[error(transparent)]
     Latent(#[from] LatentError),
 }

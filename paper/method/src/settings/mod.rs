@@ -5,22 +5,22 @@ mod check;
 use fabproj_core::LatentSet;
 use serde::{Deserialize, Serialize};
 
-pub use self::check::{CheckedPaperConfig, PaperConfigError};
-use super::weights::LossWeights;
+pub use self::check::{CheckedPaperSettings, PaperSettingsError};
+use super::loss_weights::LossWeights;
 
 /// Settings of the paper's training; the defaults are [`released`](Self::released).
 ///
 /// ```
-/// use fab_method::PaperConfig;
+/// use fab_method::PaperSettings;
 ///
-/// let config = PaperConfig { decoders: 2, effort: 0.1, ..PaperConfig::released() };
-/// let checked = config.validate()?;
+/// let settings = PaperSettings { decoders: 2, effort: 0.1, ..PaperSettings::released() };
+/// let checked = settings.validate()?;
 /// assert_eq!(checked.phase_one_epochs(), 50);
-/// # Ok::<(), fab_method::PaperConfigError>(())
+/// # Ok::<(), fab_method::PaperSettingsError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PaperConfig {
+pub struct PaperSettings {
     /// Width of the encoder's hidden layers; default 64.
     pub encoder_width: usize,
     /// Number of the encoder's hidden layers; default 4.
@@ -113,13 +113,13 @@ pub enum Reconstruction {
     Sum,
 }
 
-impl Default for PaperConfig {
+impl Default for PaperSettings {
     fn default() -> Self {
         Self::released()
     }
 }
 
-impl PaperConfig {
+impl PaperSettings {
     /// What the released code does: preset `paper`.
     pub fn released() -> Self {
         Self {
@@ -216,25 +216,25 @@ mod tests {
 
     #[test]
     fn presets_are_valid_and_differ_where_the_paper_and_its_code_do() {
-        let (released, text) = (PaperConfig::released(), PaperConfig::text());
+        let (released, text) = (PaperSettings::released(), PaperSettings::text());
         assert_ne!(released, text);
         released.clone().validate().unwrap();
         let text = text.validate().unwrap();
         assert_eq!(text.phase_two_epochs(), 150);
         assert_eq!(text.weights.feasibility, 0.0);
-        assert_eq!(PaperConfig::default(), released);
+        assert_eq!(PaperSettings::default(), released);
     }
 
     #[test]
     fn bad_values_are_named() {
-        let base = PaperConfig::released();
-        let named = |config: PaperConfig| config.validate().unwrap_err().to_string();
-        let zero = PaperConfig {
+        let base = PaperSettings::released();
+        let named = |settings: PaperSettings| settings.validate().unwrap_err().to_string();
+        let zero = PaperSettings {
             decoders: 0,
             ..base.clone()
         };
         assert_eq!(named(zero), "decoders is 0; it must be from 1 to 16");
-        let nan = PaperConfig {
+        let nan = PaperSettings {
             effort: f64::NAN,
             ..base.clone()
         };
@@ -242,31 +242,31 @@ mod tests {
         let mut negative = base.clone();
         negative.weights.latent = -1.0;
         assert!(named(negative).starts_with("weights.latent is -1"));
-        let radius = PaperConfig {
+        let radius = PaperSettings {
             radius: 0.0,
             ..base.clone()
         };
         assert!(named(radius).contains("radius is 0"));
-        let unmasked = PaperConfig {
+        let unmasked = PaperSettings {
             mask: Some(false),
             coverage: 0.5,
             ..base
         };
         assert_eq!(
             unmasked.validate(),
-            Err(PaperConfigError::CoverageWithoutMask { coverage: 0.5 })
+            Err(PaperSettingsError::CoverageWithoutMask { coverage: 0.5 })
         );
     }
 
     #[test]
     fn effort_scales_epochs_but_leaves_one() {
-        let config = |effort| PaperConfig {
+        let settings = |effort| PaperSettings {
             effort,
-            ..PaperConfig::released()
+            ..PaperSettings::released()
         };
-        let tiny = config(1e-6).validate().unwrap();
+        let tiny = settings(1e-6).validate().unwrap();
         assert_eq!((tiny.phase_one_epochs(), tiny.phase_two_epochs()), (1, 1));
-        let tenth = config(0.1).phase_one_only().validate().unwrap();
+        let tenth = settings(0.1).phase_one_only().validate().unwrap();
         assert_eq!(
             (tenth.phase_one_epochs(), tenth.phase_two_epochs()),
             (50, 0)
@@ -275,14 +275,15 @@ mod tests {
 
     #[test]
     fn settings_are_read_with_defaults_and_without_strangers() {
-        let config: PaperConfig = toml::from_str("decoders = 3\n[weights]\nhinge = 1.0\n").unwrap();
-        assert_eq!((config.decoders, config.weights.hinge), (3, 1.0));
-        assert_eq!(config.weights.reconstruction, 1.5);
-        assert!(toml::from_str::<PaperConfig>("decoder = 3\n").is_err());
-        let text = toml::to_string(&PaperConfig::text()).unwrap();
+        let settings: PaperSettings =
+            toml::from_str("decoders = 3\n[weights]\nhinge = 1.0\n").unwrap();
+        assert_eq!((settings.decoders, settings.weights.hinge), (3, 1.0));
+        assert_eq!(settings.weights.reconstruction, 1.5);
+        assert!(toml::from_str::<PaperSettings>("decoder = 3\n").is_err());
+        let text = toml::to_string(&PaperSettings::text()).unwrap();
         assert_eq!(
-            toml::from_str::<PaperConfig>(&text).unwrap(),
-            PaperConfig::text()
+            toml::from_str::<PaperSettings>(&text).unwrap(),
+            PaperSettings::text()
         );
     }
 }

@@ -1,12 +1,13 @@
 //! The paper's data: distributions, labels, splits and thinning.
 
-use fab_method::data::{PaperData, PaperError, split};
+use fab_method::PaperError;
+use fab_method::data::{PaperData, split};
 use fabproj::set::{FnSet, Set, built_in, label};
 use proptest::prelude::*;
 
 fn sample(name: &str) -> PaperData {
     let set = built_in(name).expect("in the catalogue");
-    PaperData::sample(set.as_ref(), 42).expect("both kinds of points")
+    PaperData::sample(&set, 42).expect("both kinds of points")
 }
 
 fn share(labels: &[bool]) -> f64 {
@@ -29,7 +30,7 @@ fn sizes_and_feasible_shares_are_those_of_the_paper() {
     for (name, rows, feasible) in expected {
         let data = sample(name);
         assert_eq!(data.rows(), rows, "{name}");
-        assert_eq!(data.points.len(), rows * data.dim, "{name}");
+        assert_eq!(data.y.len(), rows * data.dim, "{name}");
         let deviation = (feasible * (1.0 - feasible) / rows as f64).sqrt();
         let found = share(&data.labels);
         assert!(
@@ -43,14 +44,14 @@ fn sizes_and_feasible_shares_are_those_of_the_paper() {
 #[test]
 fn points_fill_their_box_or_ball() {
     let corner = |data: &PaperData| {
-        data.points
+        data.y
             .iter()
             .fold(0.0_f32, |far, value| far.max(value.abs()))
     };
     assert!((corner(&sample("star-shaped")) - 2.0).abs() < 1e-3);
     assert!((corner(&sample("blob-with-bite")) - 4.0).abs() < 1e-3);
     let ball = sample("shell-5d");
-    let inner = ball.points.chunks_exact(5).map(|row| {
+    let inner = ball.y.chunks_exact(5).map(|row| {
         let squared: f32 = row.iter().map(|value| value * value).sum();
         (squared.sqrt() / 2.0).powi(5)
     });
@@ -79,7 +80,7 @@ fn moons_are_labelled_by_where_they_come_from() {
         "{wrong_negatives}"
     );
     assert_eq!(wrong_positives, 0);
-    let x = data.points.iter().step_by(2);
+    let x = data.y.iter().step_by(2);
     let (low, high) = x.fold((f32::MAX, f32::MIN), |(low, high), x| {
         (low.min(*x), high.max(*x))
     });
@@ -94,40 +95,31 @@ fn moons_are_labelled_by_where_they_come_from() {
 #[test]
 fn seeds_decide_everything() {
     let set = built_in("two-moons").unwrap();
-    let rows = |seed| PaperData::sample_rows(set.as_ref(), 2000, seed).unwrap();
+    let rows = |seed| PaperData::sample_rows(&set, 2000, seed).unwrap();
     assert_eq!(rows(1), rows(1));
     assert_ne!(rows(1), rows(2));
 }
 
 #[test]
 fn sets_of_ones_own_are_sampled_in_their_bounds() {
-    let strip = FnSet::builder("strip", vec![(10.0, 12.0), (0.0, 1.0)], |y, x| y[1] <= x[0])
-        .parameters(vec![(0.2, 0.8)])
-        .build()
-        .unwrap();
+    let strip =
+        FnSet::new("strip", [(10.0, 12.0), (0.0, 1.0)], |y, x| y[1] <= x[0]).with_x([(0.2, 0.8)]);
     let data = PaperData::sample(&strip, 7).unwrap();
-    assert_eq!((data.rows(), data.parameters.len()), (60_000, 60_000));
+    assert_eq!((data.rows(), data.x.len()), (60_000, 60_000));
     assert!((share(&data.labels) - 0.5).abs() < 0.02);
     assert!(
-        data.points
+        data.y
             .chunks_exact(2)
             .all(|row| row[0] >= 10.0 && row[0] <= 12.0)
     );
-    assert!(data.parameters.iter().all(|x| (0.2..=0.8).contains(x)));
-    assert_eq!(
-        label(&strip, &data.points, &data.parameters).unwrap(),
-        data.labels
-    );
+    assert!(data.x.iter().all(|x| (0.2..=0.8).contains(x)));
+    assert_eq!(label(&strip, &data.y, &data.x).unwrap(), data.labels);
 }
 
 #[test]
 fn data_of_one_kind_is_refused() {
-    let whole = FnSet::builder("whole", vec![(0.0, 1.0)], |_, _| true)
-        .build()
-        .unwrap();
-    let speck = FnSet::builder("speck", vec![(0.0, 1.0)], |y, _| y[0] < 1e-9)
-        .build()
-        .unwrap();
+    let whole = FnSet::new("whole", [(0.0, 1.0)], |_, _| true);
+    let speck = FnSet::new("speck", [(0.0, 1.0)], |y, _| y[0] < 1e-9);
     let error = |set: &dyn Set| PaperData::sample_rows(set, 1000, 0).err().unwrap();
     assert_eq!(
         error(&whole),
@@ -150,14 +142,14 @@ fn data_of_one_kind_is_refused() {
     );
     let moons = built_in("two-moons").unwrap();
     for rows in [0, 1] {
-        assert!(PaperData::sample_rows(moons.as_ref(), rows, 0).is_err());
+        assert!(PaperData::sample_rows(&moons, rows, 0).is_err());
     }
 }
 
 #[test]
 fn coverage_keeps_a_share_and_forgets_the_rest() {
     let set = built_in("star-shaped").unwrap();
-    let data = PaperData::sample_rows(set.as_ref(), 3001, 3).unwrap();
+    let data = PaperData::sample_rows(&set, 3001, 3).unwrap();
     let feasible = data.feasible();
     for fraction in [0.1, 0.25, 0.5, 0.75, 1.0] {
         let coverage = data.cover(fraction, 42).unwrap();
