@@ -1,4 +1,4 @@
-//! Are decodes of the latent sets feasible?
+//! Measures decodes of the latent sets.
 
 use fabproj_core::{Guard, LatentSet, Membership, Projector};
 use rand_chacha::ChaCha8Rng;

@@ -1,4 +1,4 @@
-//! Measures a trained atlas on fresh points: what the choice between candidates goes by.
+//! Measures a trained atlas on fresh points, to choose between candidates.
 
 use std::collections::HashSet;
 
@@ -408,7 +408,7 @@ impl InputTally {
     }
 
     fn quality(&self) -> ChartQuality {
-        // A chart that no input reached has nothing to answer for.
+        // A chart that no input reached has no failures.
         let raw = if self.inputs > 0.0 {
             self.passed / self.inputs
         } else {
