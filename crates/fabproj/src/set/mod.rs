@@ -39,6 +39,7 @@ pub use self::equations::Equation;
 pub(crate) use self::error::Result;
 pub use self::error::SetError;
 pub use self::file::{from_file, from_toml};
+#[doc(hidden)]
 pub use self::label::label;
 pub use self::learned::{Calibration, Learned, LearnedRecord};
 pub(crate) use self::learned::{Discriminator, Scorer};
