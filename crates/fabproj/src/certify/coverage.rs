@@ -11,7 +11,7 @@ use fabproj_nn::sample;
 
 /// Decodes of each chart, per feasible cell.
 const DECODES_PER_CELL: usize = 100;
-/// Tasks after which the cells are looked at again: the search may be over.
+/// Tasks between two checks whether every cell is reached.
 const TASKS_PER_ROUND: usize = 64;
 /// Every so many tasks the surface of the latent set is decoded instead of its inside: it maps to the
 /// boundary of C, whose cells the inside fills slowly.

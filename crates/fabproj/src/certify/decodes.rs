@@ -1,13 +1,13 @@
-//! Are decodes of the latent sets feasible?
+//! Measures decodes of the latent sets.
 
-use fabproj_core::{Guard, LatentSet, Membership, Projector};
+use fabproj_core::{Guard, Membership, Projector};
 use rand_chacha::ChaCha8Rng;
 
 use super::draw::{Purpose, Region, inside, stream, tasks};
 use super::empty::looks_empty;
 use super::{CertifyError, ChartShares, Plan, Share};
 use crate::set::Set;
-use fabproj_nn::sample;
+use fabproj_nn::sample::{self, Sampler};
 
 /// Latent points of a chart, drawn and decoded.
 pub(super) struct Decoded {
@@ -18,9 +18,6 @@ pub(super) struct Decoded {
     /// Which rows are feasible.
     pub feasible: Vec<bool>,
 }
-
-/// How latent points are drawn.
-pub(super) type Sampler = fn(&LatentSet, &mut [f32], &mut ChaCha8Rng);
 
 /// Decodes `rows` latent points of a chart, at x drawn from the region.
 pub(super) fn decode(
@@ -41,10 +38,7 @@ pub(super) fn decode(
             feasible: Vec::new(),
         });
     };
-    let mut latents = vec![0.0; rows * latent_dim];
-    for latent in latents.chunks_exact_mut(latent_dim) {
-        sampler(&latent_set, latent, rng);
-    }
+    let latents = sample::rows(sampler, &latent_set, rows, latent_dim, rng);
     let x = region.x_rows(rows, rng);
     let mut points = vec![0.0; rows * projector.dim()];
     let mut workspace = projector.workspace();

@@ -1,4 +1,4 @@
-//! Is C(x) empty at some x?
+//! Tests whether C(x) looks empty.
 
 use fabproj_core::{Guard, Membership};
 use rand_chacha::ChaCha8Rng;

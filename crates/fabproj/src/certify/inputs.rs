@@ -1,4 +1,4 @@
-//! What becomes of inputs from the region of interest.
+//! Measures projections of inputs.
 
 use std::collections::BTreeMap;
 
@@ -250,7 +250,7 @@ pub(super) fn moves(
 ) -> Result<(usize, Option<f64>), CertifyError> {
     let region = Region::of(set);
     let (mut count, mut sum) = (inputs.feasible, inputs.moved);
-    // Rows of a file are all that there are.
+    // There are no further rows of a file.
     let rows = matches!(plan.inputs, Inputs::Rows { .. });
     let further = if plan.sparing || rows {
         0

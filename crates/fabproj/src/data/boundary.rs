@@ -28,7 +28,7 @@ pub(crate) struct Boundary {
     dim: usize,
     points: Vec<f32>,
     normals: Vec<f32>,
-    /// How far the set reaches inward along each normal, as far as it was looked at.
+    /// How far the set reaches inward along each normal; infinite beyond the last step.
     depths: Vec<f32>,
     tree: Tree<f32>,
     /// Median distance from a boundary point to the next one.
@@ -195,7 +195,7 @@ impl Boundary {
     }
 }
 
-/// Steps inward at which the thickness of the set is looked at, working units.
+/// Steps inward at which the thickness of the set is tested, working units.
 const DEPTHS: [f32; 8] = [0.001, 0.002, 0.004, 0.008, 0.014, 0.022, 0.036, 0.06];
 
 /// How far the set reaches from each boundary point along its inward normal; infinite beyond the last

@@ -89,7 +89,7 @@ impl Pieces {
             (NEIGHBOURS_IN_SPACE, NEIGHBOURS_IN_SPACE, LONG_EDGE_CHECKS)
         };
         let proposed = self.propose(near, random, rng);
-        // A pair that both its nodes propose is asked about a second time only if the first was in vain.
+        // A pair that both its nodes propose is asked about a second time only if the first time failed.
         let all: HashSet<Pair> = proposed.iter().copied().collect();
         let mut seen = HashSet::new();
         let distinct = proposed.iter().copied().filter(|pair| seen.insert(*pair));

@@ -1,4 +1,4 @@
-//! The rows that the `default` preset trains on, drawn and labelled through the oracle.
+//! The rows that training uses, drawn and labelled through the oracle.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -1,5 +1,4 @@
-//! A nearly nearest feasible point by membership queries alone, for dimensions in which no bank of
-//! boundary points can be dense.
+//! A nearly nearest feasible point by membership queries alone, for more than three dimensions.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;

@@ -384,7 +384,7 @@ fn families(pool: &Pool, states: &Tree<f32>, slices: &[Slice]) -> Vec<Vec<usize>
         .collect()
 }
 
-/// Families in the making. What is said of a family is kept at the piece that stands for it.
+/// Families while they are joined. The figures of a family are kept at its root piece.
 struct Families {
     /// States at which a family has a piece.
     states: Vec<BTreeSet<usize>>,
@@ -440,7 +440,7 @@ impl Families {
     }
 }
 
-/// Which nodes hang together.
+/// Connected components of nodes.
 struct Components {
     parent: Vec<usize>,
 }
@@ -452,7 +452,7 @@ impl Components {
         }
     }
 
-    /// The node that stands for all that a node hangs together with.
+    /// The root of a node's component.
     fn root(&mut self, mut node: usize) -> usize {
         let parent = &mut self.parent;
         while parent[node] != node {

@@ -11,7 +11,7 @@ use super::{Description, Interval, Result, Set, SetError};
 use crate::Model;
 use crate::data::labelled::LabelReport;
 
-/// What a model file says about the labelled points that its set was learned from.
+/// The labelled points that a set was learned from, for model files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LearnedRecord {
@@ -24,21 +24,21 @@ pub struct LearnedRecord {
     pub x_bounds: Vec<Interval>,
     /// The box of the feasible points, outside of which nothing counts as feasible.
     pub feasible_box: Vec<Interval>,
-    /// How far the discriminator can be trusted.
+    /// The discriminator's error rate.
     pub calibration: Calibration,
 }
 
-/// How often a discriminator is right about labelled rows that had no part in making it.
+/// How often a discriminator is right, measured on held-out rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// The share of truly feasible ones among accepted points that was asked for.
+    /// The share of accepted points that was to be feasible.
     pub target: f64,
     /// The lower bound holds with this probability.
     pub confidence: f64,
     /// The score above which a point is accepted, before it was made zero.
     pub threshold: f32,
-    /// Rows that neither the discriminator nor its threshold has seen.
+    /// Held-out rows, used neither for the discriminator nor for its threshold.
     pub held_out: usize,
     /// Feasible ones of them.
     pub held_out_feasible: usize,
@@ -68,10 +68,10 @@ impl Calibration {
     }
 }
 
-/// A set of which nothing but labelled points is known: y is in it where a discriminator that was
-/// trained on them says so, within the box of the feasible ones.
+/// A set that was learned from labelled points: y is in it if a discriminator accepts it and it is in the box
+/// of the feasible points.
 ///
-/// Membership is a guess with a [known error rate](Calibration). Made by
+/// Its membership test has a [known error rate](Calibration). Made by
 /// [`labelled::learn`](crate::labelled::learn), or from a [model](crate::Model::set) that holds the discriminator.
 pub struct Learned {
     description: Description,
@@ -276,7 +276,7 @@ impl Learned {
         boxed.all(|(y, (low, high))| y >= low && y <= high)
     }
 
-    /// What the points held, and how far the discriminator can be trusted.
+    /// The points and the discriminator's error rate.
     pub fn record(&self) -> &LearnedRecord {
         &self.record
     }

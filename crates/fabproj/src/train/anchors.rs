@@ -1,4 +1,4 @@
-//! Feasible points that are stored with a model for its guard to fall back to.
+//! Feasible points that are stored with a model as fallbacks of its guard.
 
 use fabproj_core::{Anchor, Projector, Weights};
 use rand::RngExt;
@@ -18,8 +18,7 @@ const COPIES: usize = 8;
 const NOISE: f32 = 0.05;
 
 /// Finds up to `count` anchors, spread over the charts and over what they decode to, and verifies
-/// each through the very projector that will run. Where no decode is feasible, feasible rows of the
-/// pool stand in.
+/// each with the projector that will run. Where no decode is feasible, feasible rows of the pool are taken.
 pub(crate) fn find(
     weights: &Weights,
     pool: &Pool,

@@ -1,4 +1,4 @@
-//! Which chart has to do with which rows.
+//! Assigns rows of the pool to charts.
 
 use std::collections::HashMap;
 

@@ -13,10 +13,11 @@ use fabproj_nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, SpecError, Tape};
 /// Rows per step of the gate's training.
 const GATE_ROWS: usize = 256;
 const GATE_RATE: f32 = 3e-3;
-/// Inputs of which the outcome by every chart is looked at, and how many at once.
+/// Inputs that every chart projects to train the gate, and how many at once.
 const OUTCOMES: usize = 60_000;
 const OUTCOMES_AT_ONCE: usize = 1_024;
-/// Working units that an infeasible outcome counts as, and the difference at which a chart is clearly better.
+/// The distance that an infeasible output counts as, and the difference at which a chart is clearly better;
+/// working units.
 const MISSED: f32 = 1.0;
 const DISTANCE_SCALE: f32 = 0.05;
 
@@ -111,8 +112,7 @@ pub(crate) struct Atlas {
 }
 
 impl Atlas {
-    /// Trains the gate on what the charts make of fresh inputs: it should choose the one whose output is
-    /// feasible and nearest.
+    /// Trains the gate on fresh inputs: it should choose the chart whose output is feasible and nearest.
     pub(crate) fn choose_by_outcome(
         &mut self,
         pool: &Pool,

@@ -210,7 +210,7 @@ impl Fit {
 
 /// Share of the rows between two opposite sides of a box at the start.
 const BOX_SHARE: f64 = 0.98;
-/// Spreads below this share of the largest are taken for as wide.
+/// Smaller spreads, relative to the largest, are raised to this.
 const THINNEST: f64 = 0.003;
 
 /// Principal axes of rows, and how far they spread along them.

@@ -1,4 +1,4 @@
-//! Measures a trained atlas on fresh points: what the choice between candidates goes by.
+//! Measures a trained atlas on fresh points, to choose between candidates.
 
 use std::collections::HashSet;
 
@@ -7,12 +7,13 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::atlas::Atlas;
+use super::chart::TrainedChart;
 use crate::data::boundary::Boundary;
 use crate::data::restore::Restorer;
 use crate::data::{Pool, Regime};
 use crate::tree::squared_distance;
 use fabproj_nn::Tape;
-use fabproj_nn::sample;
+use fabproj_nn::sample::{self, Sampler};
 
 /// Rows evaluated at once.
 const BATCH: usize = 1024;
@@ -233,8 +234,10 @@ impl Atlas {
         let mut cells = Cells::new(pool);
         let mut charts = vec![ChartQuality::default(); self.charts.len()];
         for (chart, quality) in charts.iter_mut().enumerate() {
-            quality.inside = self.measure_decodes(pool, chart, false, samples, &mut cells, rng);
-            quality.surface = self.measure_decodes(pool, chart, true, samples, &mut cells, rng);
+            quality.inside =
+                self.measure_decodes(pool, chart, sample::inside, samples, &mut cells, rng);
+            quality.surface =
+                self.measure_decodes(pool, chart, sample::surface, samples, &mut cells, rng);
         }
         let overall = self.measure_inputs(pool, samples, &mut charts, rng);
         Quality {
@@ -248,7 +251,7 @@ impl Atlas {
         &self,
         pool: &Pool,
         chart: usize,
-        surface: bool,
+        sampler: Sampler,
         samples: usize,
         cells: &mut Cells,
         rng: &mut ChaCha8Rng,
@@ -258,15 +261,10 @@ impl Atlas {
         let mut feasible = 0;
         for start in (0..samples).step_by(BATCH) {
             let count = BATCH.min(samples - start);
-            let latent_dim = self.charts[chart].encoder.spec().outputs;
-            let mut latents = vec![0.0; count * latent_dim];
-            for latent in latents.chunks_exact_mut(latent_dim) {
-                if surface {
-                    sample::surface(&self.charts[chart].latent, latent, rng);
-                } else {
-                    sample::inside(&self.charts[chart].latent, latent, rng);
-                }
-            }
+            let TrainedChart {
+                encoder, latent, ..
+            } = &self.charts[chart];
+            let latents = sample::rows(sampler, latent, count, encoder.spec().outputs, rng);
             let states: Vec<u32> = (0..count)
                 .map(|_| rng.random_range(0..pool.states.len() as u32))
                 .collect();
@@ -408,7 +406,7 @@ impl InputTally {
     }
 
     fn quality(&self) -> ChartQuality {
-        // A chart that no input reached has nothing to answer for.
+        // A chart that no input reached has no failures.
         let raw = if self.inputs > 0.0 {
             self.passed / self.inputs
         } else {

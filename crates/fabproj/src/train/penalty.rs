@@ -1,4 +1,4 @@
-//! What a decode costs that is not feasible by the margin.
+//! The penalty on decodes that are not feasible by the margin.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -24,7 +24,7 @@ pub(super) struct Penalty<'a> {
     pub(super) shifted: Vec<f32>,
 }
 
-/// A violation is taken for no larger distance than this.
+/// Violations are clipped to this distance.
 const FARTHEST: f32 = 1.0;
 
 impl Penalty<'_> {

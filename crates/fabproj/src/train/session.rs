@@ -34,7 +34,7 @@ pub enum Event<'a> {
         /// Figures by name.
         figures: &'a [(&'static str, f64)],
     },
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning {
         /// What, for a person.
         message: &'a str,

@@ -1,8 +1,7 @@
-//! Training within a number of membership queries, for sets that are costly to ask.
+//! Training with a limited number of membership queries, for expensive sets.
 //!
-//! The queries are spent on points where they tell most: some everywhere, most of them along bisections of
-//! the boundary. A discriminator learns the set from these points and answers in the set's place while the
-//! charts are trained.
+//! Some queries go to inputs of interest, most of them to bisections of the boundary. A discriminator learns
+//! the set from these points and answers instead of the set while the charts are trained.
 
 use fabproj_core::{Anchor, Membership, Weights};
 use rand::RngExt;
@@ -24,7 +23,7 @@ const EVERYWHERE: f64 = 0.3;
 const WALKS: f64 = 0.4;
 /// Share of the queries that is left for testing anchors.
 const ANCHORS: f64 = 0.01;
-/// Halvings between a feasible and an infeasible point. More would only tell what is known already.
+/// Halvings between a feasible and an infeasible point. More would add little information.
 const HALVINGS: usize = 8;
 
 /// Trains with at most `queries` membership queries.
@@ -132,10 +131,10 @@ impl Set for Guess<'_> {
     }
 }
 
-/// Points of which the set has told whether they are feasible.
+/// Points that the set has labelled.
 struct Gathering<'a> {
     set: &'a dyn Set,
-    /// Points that may be asked about.
+    /// The largest number of points.
     most: usize,
     y: Vec<f64>,
     x: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What is taken out of labelled points before anything is learned from them.
+//! Removes labelled points that cannot be learned from.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LabelledData, LabelledError};
 
-/// What labelled points held, and what was taken out of them.
+/// Counts of labelled points, and of those that were removed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LabelReport {
@@ -32,12 +32,10 @@ impl LabelReport {
 }
 
 impl LabelledData {
-    /// Leaves out rows that repeat or contradict others, and columns that never change, and says what
-    /// was left out.
+    /// Removes rows that repeat or contradict others, and constant columns.
     ///
-    /// Of rows that are the same in all numbers, one stays if their labels agree, and none otherwise. A
-    /// constant coordinate of y cannot be learned to be projected: it is no part of what the model
-    /// changes. A constant x has no influence that the points could show.
+    /// Of rows with the same numbers, one stays if their labels agree, and none otherwise. A constant
+    /// coordinate of y is not a part of the model. The points cannot show the influence of a constant x.
     ///
     /// # Errors
     /// [`LabelledError::Constant`] when no coordinate of y varies, and [`LabelledError::OneClass`] when

@@ -1,9 +1,8 @@
-//! Points with labels that come from elsewhere: all that is known about a set of which nobody can be
-//! asked.
+//! Labelled points, for sets without a membership test.
 //!
 //! [`LabelledData`] holds them; [`read`] takes them from a file by its ending, with one feature of this
-//! crate per format: `csv`, `npz`, `parquet`. [`LabelledData::clean`] takes out what cannot be learned
-//! from, and says what that was.
+//! crate per format: `csv`, `npz`, `parquet`. [`LabelledData::clean`] removes duplicate and contradictory
+//! rows and constant columns.
 
 mod clean;
 mod columns;
@@ -226,7 +225,7 @@ pub fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledErro
     }
 }
 
-/// What a number says as a label: 1 is feasible; 0 and -1 are not.
+/// The label that a number means: 1 is feasible; 0 and -1 are not.
 #[cfg(any(feature = "csv", feature = "npz", feature = "parquet"))]
 fn label_of(value: f64) -> Option<bool> {
     match value {

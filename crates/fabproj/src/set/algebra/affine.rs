@@ -21,7 +21,8 @@ const SIMILAR: f64 = 1e-12;
 /// A point is judged at its origin A⁻¹(y - b), so boundaries are exact up to rounding.
 ///
 /// ```
-/// use fabproj::set::{Affine, Set, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Affine, built_in};
 /// let wide = Affine::new(built_in("concentric-circles")?, vec![3.0, 0.0, 0.0, 1.0], vec![10.0, 0.0])?;
 /// assert!(wide.contains(&[14.5, 0.0], &[]));
 /// assert!(!wide.contains(&[10.0, 0.0], &[]));

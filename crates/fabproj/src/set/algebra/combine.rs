@@ -114,7 +114,8 @@ fn hull(regions: &[Vec<Interval>]) -> Vec<Interval> {
 /// intersection of theirs. The nearest point is not known: it need not be nearest in any one of them.
 ///
 /// ```
-/// use fabproj::set::{And, Set, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{And, built_in};
 /// let lens = And::new(vec![built_in("star-shaped")?, built_in("blob-with-bite")?])?;
 /// assert!(lens.contains(&[-0.5, 0.0], &[]));
 /// assert!(!lens.contains(&[0.5, 0.0], &[]), "in the bite");
@@ -218,7 +219,8 @@ impl Set for And {
 /// all of theirs are. Its region of interest is the smallest box that holds theirs.
 ///
 /// ```
-/// use fabproj::set::{Set, Or, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Or, built_in};
 /// let both = Or::new(vec![built_in("shell-2d")?, built_in("two-moons")?])?;
 /// assert!(both.contains(&[-1.5, 0.0], &[]) && both.contains(&[0.0, 0.75], &[]));
 /// # Ok::<(), fabproj::set::SetError>(())

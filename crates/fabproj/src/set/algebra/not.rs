@@ -8,14 +8,15 @@ use crate::set::rows::{narrow, unchanged};
 use crate::set::vector::is_finite;
 use crate::set::{Description, Interval, Result, Set, SetError};
 
-/// What a set leaves of its own region of interest.
+/// The complement of a set within its bounds.
 ///
 /// Sets are closed, so this one is open where it borders the other: boundary points of the original
 /// are *not* in the complement. Towards the region's own faces it is closed. Violation and nearest
 /// point do not follow from those of the original and are unknown.
 ///
 /// ```
-/// use fabproj::set::{Set, Not, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Not, built_in};
 /// let outside = Not::new(built_in("concentric-circles")?)?;
 /// assert!(outside.contains(&[0.0, 0.0], &[]));
 /// assert!(!outside.contains(&[1.0, 0.0], &[]), "the boundary stays with the ring");

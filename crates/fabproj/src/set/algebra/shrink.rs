@@ -33,7 +33,8 @@ const PLANAR: usize = 16;
 /// membership says so.
 ///
 /// ```
-/// use fabproj::set::{Set, Shrink, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Shrink, built_in};
 /// let ring = Shrink::new(built_in("concentric-circles")?, 0.1)?;
 /// assert!(ring.contains(&[1.2, 0.0], &[]));
 /// assert!(!ring.contains(&[1.05, 0.0], &[]));

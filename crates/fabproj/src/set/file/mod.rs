@@ -28,9 +28,10 @@ const MAX_BYTES: usize = 1_000_000;
 /// A set that is described by constraints in a text: see `docs/set-files.md`.
 ///
 /// ```
-/// use fabproj::set::{Set, FileSet};
+/// use fabproj::Membership;
+/// use fabproj::set::{Set, from_toml};
 ///
-/// let set = FileSet::parse(
+/// let set = from_toml(
 ///     r#"
 ///     name = "half-ring"
 ///     y = ["a", "b"]

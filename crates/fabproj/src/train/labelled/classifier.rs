@@ -11,11 +11,11 @@ use crate::train::TrainError;
 use crate::train::session::{Event, Session};
 use fabproj_nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
 
-/// Steps between two looks at the held-out error; the hard rows are found anew then.
+/// Steps between two measurements of the held-out error, when the hard rows are found anew.
 const LOOK_EVERY: u64 = 250;
 /// Share of the training rows of each label that counts as hard: those nearest to the boundary.
 const HARD: f64 = 0.2;
-/// The first layer starts with weights this much larger than usual, so that it can bend often.
+/// Factor on the initial weights of the first layer: larger ones can follow a boundary with many bends.
 const SHARPNESS: f32 = 3.0;
 /// Rows evaluated at once.
 const BATCH: usize = 4096;
@@ -89,7 +89,7 @@ impl<'a> Classifier<'a> {
         })
     }
 
-    /// The discriminator at its best moment.
+    /// The discriminator with the smallest held-out error.
     pub(super) fn network(&self) -> Network {
         let mut network = self.network.clone();
         network.parameters_mut().copy_from_slice(&self.best.1);
@@ -174,7 +174,7 @@ impl<'a> Classifier<'a> {
             .copy_from_slice(&self.average.average);
         let scored = scores(&averaged, rows, choosing, &mut self.tape);
         let error = balanced_error(rows, choosing, &scored);
-        // Of equally good moments the last: training goes on to sharpen the boundary.
+        // Of equal errors the last: further training sharpens the boundary.
         if error <= self.best.0 {
             self.best = (error, self.average.average.clone());
         }

@@ -1,8 +1,8 @@
 //! Learning a set from labelled points alone.
 //!
-//! Of the rows, one part trains a discriminator, a second chooses its best moment and the threshold
-//! above which it accepts a point, and a third, which nothing has been chosen by, says how often an
-//! accepted point is truly feasible. `docs/labelled-data.md` compares this with other ways.
+//! The rows are split in three. The first part trains a discriminator. The second chooses the best step and
+//! the threshold above which a point is accepted. The third measures how often an accepted point is
+//! feasible. `docs/labelled-data.md` compares this with other ways.
 
 mod calibrate;
 mod classifier;
@@ -25,9 +25,9 @@ use crate::set::{Description, Discriminator, Interval, Learned, LearnedRecord, S
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LabelledSettings {
-    /// The share of truly feasible ones among the points that the guard accepts. Default 0.99.
+    /// The share of accepted points that are to be feasible. Default 0.99.
     pub precision: f64,
-    /// The bound that is stated of that share holds with this probability. Default 0.99.
+    /// The probability with which the stated bound of that share holds. Default 0.99.
     pub confidence: f64,
     /// Width of the discriminator's hidden layers. Default 64.
     pub width: usize,
@@ -71,7 +71,7 @@ impl LabelledSettings {
     }
 }
 
-/// Learns a set from labelled points: what is left of them after [cleaning](LabelledData::clean).
+/// Learns a set from labelled points. They are [cleaned](LabelledData::clean) first.
 ///
 /// # Errors
 /// [`TrainError`] when the settings are out of range or the session stops.
@@ -162,11 +162,10 @@ struct Region {
 /// may be anywhere, and projections end up on the guess of it.
 const MARGIN: f64 = 0.35;
 const LARGEST_MARGIN: f64 = 0.03;
-/// Rows at the boundary at which the score's slope is looked at.
+/// Rows at the boundary at which the score's slope is measured.
 const SLOPES: usize = 200;
 
-/// Rows this many half-widths from the middle of the feasible box still have a say in what is feasible
-/// within it.
+/// Rows up to this many half-widths from the middle of the feasible box are trained on.
 const NEAR: f64 = 1.25;
 
 impl Region {

@@ -1,4 +1,4 @@
-//! Which rows serve for what.
+//! Splits labelled rows into parts for training, choosing and measuring.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -15,9 +15,9 @@ const SHARES: (f64, f64) = (0.1, 0.2);
 pub(super) struct Split {
     /// Rows that the discriminator is trained on.
     pub training: Vec<usize>,
-    /// Rows by which its best moment and its threshold are chosen.
+    /// Rows by which the best step and the threshold are chosen.
     pub choosing: Vec<usize>,
-    /// Rows that say how good it is.
+    /// Rows on which its precision is measured.
     pub stating: Vec<usize>,
 }
 

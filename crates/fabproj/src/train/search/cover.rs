@@ -13,7 +13,7 @@ use crate::train::purpose::Purpose;
 use crate::train::session::Event;
 use crate::train::{Settings, TrainError};
 
-/// Steps between two reports, and between two looks at the wish to stop.
+/// Steps between two progress events; the stop flag is checked as often.
 const REPORT_EVERY: u64 = 50;
 /// Steps between two checkpoints of a chart.
 const SAVE_EVERY: u64 = 1_000;

@@ -24,7 +24,7 @@ use cover::MANY_CHARTS;
 
 /// Nodes of the graph that finds the pieces.
 const GRAPH_NODES: usize = 4_000;
-/// A hole of this relative size around the centre makes a shell worth trying.
+/// A shell is tried if the hole around the centre has at least this relative size.
 const SHELL_HOLE: f32 = 0.15;
 /// Parts into which a chart that falls short is cut.
 const PARTS: usize = 3;
@@ -35,9 +35,9 @@ const EFFORTS_OF_MANY_CHARTS: (f64, f64) = (0.4, 2.5);
 const EFFORTS_OF_ONE: (f64, f64) = (1.0, 1.6);
 /// The second of them where C(x) comes apart at some x and not at others.
 const EFFORT_OF_SLICES: f64 = 4.0;
-/// Charts that a model has at most.
+/// The largest number of charts of a model.
 const MOST_CHARTS: usize = 48;
-/// A shortfall that is worth a round beyond the usual ones.
+/// A larger shortfall gets one round more than usual.
 const FAR: f64 = 2.5;
 
 /// One way to cover the set.
@@ -360,7 +360,7 @@ impl Search<'_> {
 /// One training of all charts that a candidate still misses.
 struct Attempt {
     latent: LatentKind,
-    /// Its place among all attempts, which random numbers and checkpoints go by.
+    /// Its number among all attempts: random streams and checkpoints are named by it.
     number: usize,
     /// Multiple of the usual number of steps.
     effort: f64,
@@ -368,7 +368,7 @@ struct Attempt {
     done: (f64, f64),
 }
 
-/// The charts that fall short by themselves; if none does, the worst of them.
+/// The charts that miss the goals; if none does, the worst of them.
 fn to_cut(quality: &Quality, goals: &Goals) -> Vec<bool> {
     let shortfalls: Vec<f64> = quality
         .charts
