@@ -3,6 +3,7 @@
 mod arm;
 mod bench;
 mod check;
+mod mujoco;
 mod python;
 mod shell;
 mod test;
@@ -29,6 +30,8 @@ enum Task {
     Arm,
     /// Our speed beside PyTorch's and ONNX Runtime's, interleaved in one run on one core
     Bench(bench::Arguments),
+    /// Fetch the MuJoCo library for the feature `mujoco` of fab-saferl
+    Mujoco,
 }
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Task::Check => check::run(),
         Task::Arm => arm::run(),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::Mujoco => mujoco::run(),
     };
     match outcome {
         Ok(code) => code,
