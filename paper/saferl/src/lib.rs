@@ -4,12 +4,35 @@
 //! * [`DoubleIntegrator`]: a small task without a simulator.
 //! * [`VectorEnvironment`]: several copies of a task on several threads.
 
+pub mod advantage;
+mod agent;
+pub mod algorithm;
+mod critic;
 pub mod env;
+mod error;
+pub mod filter;
+pub mod gaussian;
+pub mod multiplier;
+mod normaliser;
+mod parameter_tangent;
+pub mod ppo;
+pub mod ppo_lag;
+pub mod rollout;
+pub mod task;
+pub mod trpo;
+pub mod trpo_lag;
 
 mod double_integrator;
+#[cfg(test)]
+mod testing;
 mod vector;
 
+pub use self::agent::Agent;
+pub use self::critic::{Critic, evaluate_rows};
 pub use self::double_integrator::{
     DoubleIntegrator, DoubleIntegratorSettings, DoubleIntegratorState,
 };
+pub use self::error::{Result, RlError};
+pub use self::gaussian::GaussianPolicy;
+pub use self::normaliser::Normaliser;
 pub use self::vector::{Episode, Slot, VectorEnvironment};
