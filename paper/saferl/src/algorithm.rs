@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::agent::{Agent, Purpose, random_stream};
 use crate::error::Result;
-use crate::rollout::Rollout;
+use crate::rollout::{Price, Rollout};
 
 /// Figures of one update by name, for the log.
 pub type Figures = Vec<(&'static str, f64)>;
@@ -19,11 +19,25 @@ pub trait Learner: Send {
     /// If a loss is not finite.
     fn update(&mut self, agent: &mut Agent, rollout: &Rollout, epoch: Epoch) -> Result<Figures>;
 
-    /// Adds tensors to a checkpoint, and returns the rest of the state.
-    fn save(&self, state: &mut State) -> Value;
+    /// What learning charges in this epoch beside the task's reward. Default nothing.
+    fn price(&self, _epoch: Epoch) -> Price {
+        Price::default()
+    }
 
-    /// Restores what [`save`](Self::save) kept; false if it does not fit.
-    fn load(&mut self, state: &State, rest: &Value) -> bool;
+    /// Whether copy `copy` of `copies` executes the filter's actions in this epoch, or only reports
+    /// its interventions. Default yes.
+    fn executes_filter(&self, _epoch: Epoch, _copy: usize, _copies: usize) -> bool {
+        true
+    }
+
+    /// Adds the tensors of the learner's state to a checkpoint.
+    fn save(&self, state: &mut State);
+
+    /// The rest of the learner's state.
+    fn record(&self) -> Value;
+
+    /// Restores what [`save`](Self::save) and [`record`](Self::record) kept; false if it does not fit.
+    fn load(&mut self, state: &State, record: &Value) -> bool;
 }
 
 /// Where a training is.

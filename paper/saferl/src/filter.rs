@@ -6,7 +6,7 @@ use crate::task::{Task, TopView};
 /// Replaces unsafe actions by safe ones.
 ///
 /// Every copy of a task has a filter of its own ([`boxed`](Self::boxed)), so a filter may keep
-/// scratch memory.
+/// scratch memory. Its answer depends on the situation and the action only, not on earlier steps.
 pub trait ActionFilter: Send {
     /// Writes the action to execute into `filtered`, which holds `action` before. Returns whether
     /// the filter intervened.
@@ -29,6 +29,9 @@ pub trait ActionFilter: Send {
 
     /// A copy for another copy of the task.
     fn boxed(&self) -> Box<dyn ActionFilter>;
+
+    /// Names the filter and its contents, so that a checkpoint knows what it was trained with.
+    fn digest(&self) -> String;
 }
 
 /// What a filter decides on.
@@ -222,6 +225,10 @@ mod tests {
 
         fn boxed(&self) -> Box<dyn ActionFilter> {
             Box::new(Brake)
+        }
+
+        fn digest(&self) -> String {
+            "brake".to_owned()
         }
     }
 

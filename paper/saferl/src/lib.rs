@@ -8,6 +8,7 @@ pub mod advantage;
 mod agent;
 pub mod algorithm;
 mod critic;
+mod disk;
 pub mod env;
 mod error;
 pub mod filter;
@@ -15,10 +16,12 @@ pub mod gaussian;
 pub mod multiplier;
 mod normaliser;
 mod parameter_tangent;
+pub mod policy;
 pub mod ppo;
 pub mod ppo_lag;
 pub mod rollout;
 pub mod task;
+pub mod train;
 pub mod trpo;
 pub mod trpo_lag;
 
@@ -35,4 +38,5 @@ pub use self::double_integrator::{
 pub use self::error::{Result, RlError};
 pub use self::gaussian::GaussianPolicy;
 pub use self::normaliser::Normaliser;
+pub use self::policy::{Policy, PolicyRecord};
 pub use self::vector::{Episode, Slot, VectorEnvironment};

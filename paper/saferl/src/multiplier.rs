@@ -90,15 +90,18 @@ impl Multiplier {
             .collect()
     }
 
-    pub(crate) fn save(&self, state: &mut State) -> Value {
+    pub(crate) fn save(&self, state: &mut State) {
         let numbers = [self.value, self.adam.first[0], self.adam.second[0]];
         state.put("multiplier", &numbers);
+    }
+
+    pub(crate) fn record(&self) -> Value {
         json!({ "steps": self.adam.step })
     }
 
-    pub(crate) fn load(&mut self, state: &State, rest: &Value) -> bool {
+    pub(crate) fn load(&mut self, state: &State, record: &Value) -> bool {
         let mut numbers = [0.0; 3];
-        let Some(steps) = rest["steps"].as_u64() else {
+        let Some(steps) = record["steps"].as_u64() else {
             return false;
         };
         if !state.get("multiplier", &mut numbers) {
@@ -152,12 +155,13 @@ mod tests {
         let mut multiplier = Multiplier::new(MultiplierSettings::default());
         (0..5).for_each(|cost| multiplier.update(Some(20.0 + 3.0 * f64::from(cost))));
         let mut state = State::default();
-        let rest = multiplier.save(&mut state);
+        multiplier.save(&mut state);
+        let record = multiplier.record();
         let mut other = Multiplier::new(MultiplierSettings::default());
-        assert!(other.load(&state, &rest));
+        assert!(other.load(&state, &record));
         multiplier.update(Some(40.0));
         other.update(Some(40.0));
         assert_eq!(multiplier.value(), other.value());
-        assert!(!other.load(&State::default(), &rest));
+        assert!(!other.load(&State::default(), &record));
     }
 }

@@ -190,12 +190,17 @@ impl Learner for Ppo {
         self.improve(agent, rollout, &rollout.reward_advantages, epoch, None)
     }
 
-    fn save(&self, state: &mut State) -> Value {
-        self.actor_adam.save(state)
+    fn save(&self, state: &mut State) {
+        self.actor_adam.save(state);
     }
 
-    fn load(&mut self, state: &State, rest: &Value) -> bool {
-        self.actor_adam.load(state, rest)
+    fn record(&self) -> Value {
+        json!({ "actor_steps": self.actor_adam.network.step })
+    }
+
+    fn load(&mut self, state: &State, record: &Value) -> bool {
+        let steps = record["actor_steps"].as_u64();
+        steps.is_some_and(|steps| self.actor_adam.load(state, steps))
     }
 }
 
@@ -377,18 +382,14 @@ impl ActorAdam {
         self.log_std.consume(&mut actor.log_std, log_std, rate);
     }
 
-    fn save(&self, state: &mut State) -> Value {
+    fn save(&self, state: &mut State) {
         for (name, adam) in [("actor", &self.network), ("log_std", &self.log_std)] {
             state.put(&format!("{name}.first"), &adam.first);
             state.put(&format!("{name}.second"), &adam.second);
         }
-        json!({ "actor_steps": self.network.step })
     }
 
-    fn load(&mut self, state: &State, rest: &Value) -> bool {
-        let Some(steps) = rest["actor_steps"].as_u64() else {
-            return false;
-        };
+    fn load(&mut self, state: &State, steps: u64) -> bool {
         let mut parts = [("actor", &mut self.network), ("log_std", &mut self.log_std)];
         parts.iter_mut().all(|(name, adam)| {
             adam.step = steps;

@@ -57,11 +57,16 @@ impl Learner for PpoLag {
         Ok(figures)
     }
 
-    fn save(&self, state: &mut State) -> Value {
-        json!({ "ppo": self.ppo.save(state), "multiplier": self.multiplier.save(state) })
+    fn save(&self, state: &mut State) {
+        self.ppo.save(state);
+        self.multiplier.save(state);
     }
 
-    fn load(&mut self, state: &State, rest: &Value) -> bool {
-        self.ppo.load(state, &rest["ppo"]) && self.multiplier.load(state, &rest["multiplier"])
+    fn record(&self) -> Value {
+        json!({ "ppo": self.ppo.record(), "multiplier": self.multiplier.record() })
+    }
+
+    fn load(&mut self, state: &State, record: &Value) -> bool {
+        self.ppo.load(state, &record["ppo"]) && self.multiplier.load(state, &record["multiplier"])
     }
 }

@@ -245,11 +245,13 @@ impl Learner for Trpo {
         self.improve(agent, rollout, &rollout.reward_advantages, epoch)
     }
 
-    fn save(&self, _state: &mut State) -> Value {
+    fn save(&self, _state: &mut State) {}
+
+    fn record(&self) -> Value {
         Value::Null
     }
 
-    fn load(&mut self, _state: &State, _rest: &Value) -> bool {
+    fn load(&mut self, _state: &State, _record: &Value) -> bool {
         true
     }
 }

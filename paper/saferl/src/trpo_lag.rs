@@ -57,11 +57,15 @@ impl Learner for TrpoLag {
         Ok(figures)
     }
 
-    fn save(&self, state: &mut State) -> Value {
-        self.multiplier.save(state)
+    fn save(&self, state: &mut State) {
+        self.multiplier.save(state);
     }
 
-    fn load(&mut self, state: &State, rest: &Value) -> bool {
-        self.multiplier.load(state, rest)
+    fn record(&self) -> Value {
+        self.multiplier.record()
+    }
+
+    fn load(&mut self, state: &State, record: &Value) -> bool {
+        self.multiplier.load(state, record)
     }
 }
