@@ -3,6 +3,8 @@
 //! * [`env`]: the trait of a task, for a user's own as well.
 //! * [`DoubleIntegrator`]: a small task without a simulator.
 //! * [`VectorEnvironment`]: several copies of a task on several threads.
+//! * [`safety_gym`]: the Safety Gym tasks, with the feature `mujoco`.
+//! * `parity`: the Safety Gym tasks beside recordings of the original package, with the same feature.
 
 pub mod advantage;
 mod agent;
@@ -16,10 +18,13 @@ pub mod gaussian;
 pub mod multiplier;
 mod normaliser;
 mod parameter_tangent;
+#[cfg(feature = "mujoco")]
+pub mod parity;
 pub mod policy;
 pub mod ppo;
 pub mod ppo_lag;
 pub mod rollout;
+pub mod safety_gym;
 pub mod task;
 pub mod train;
 pub mod trpo;

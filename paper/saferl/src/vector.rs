@@ -168,13 +168,12 @@ impl<E: Environment> VectorEnvironment<E> {
                 environments.len()
             )));
         }
-        let slots: Result<Vec<_>> = environments
-            .into_par_iter()
-            .zip(episodes)
-            .enumerate()
-            .map(|(index, (environment, episode))| Slot::new(environment, seed, index, *episode))
-            .collect();
-        Ok(Self { slots: slots? })
+        let slots =
+            environments.into_par_iter().zip(episodes).enumerate().map(
+                |(index, (environment, episode))| Slot::new(environment, seed, index, *episode),
+            );
+        let slots = first_error(slots.collect())?;
+        Ok(Self { slots })
     }
 
     /// Steps every copy once: `actions` holds one action after the other.
@@ -191,7 +190,7 @@ impl<E: Environment> VectorEnvironment<E> {
         }
         let rows = actions.par_chunks_exact(dim.max(1));
         let steps = self.slots.par_iter_mut().zip(rows);
-        steps.map(|(slot, action)| slot.step(action)).collect()
+        first_error(steps.map(|(slot, action)| slot.step(action)).collect())
     }
 
     /// Runs `work` once per copy, in parallel, and collects its results in the order of the copies.
@@ -204,7 +203,7 @@ impl<E: Environment> VectorEnvironment<E> {
         F: Fn(usize, &mut Slot<E>) -> Result<T> + Sync,
     {
         let slots = self.slots.par_iter_mut().enumerate();
-        slots.map(|(index, slot)| work(index, slot)).collect()
+        first_error(slots.map(|(index, slot)| work(index, slot)).collect())
     }
 
     /// The copies.
@@ -216,4 +215,9 @@ impl<E: Environment> VectorEnvironment<E> {
     pub fn episodes(&self) -> Vec<u64> {
         self.slots.iter().map(Slot::episode).collect()
     }
+}
+
+/// All results, or the error of the first copy that failed: rayon alone would give any of them.
+fn first_error<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+    results.into_iter().collect()
 }

@@ -1,0 +1,27 @@
+//! Lets programs with the feature `mujoco` find the library when they start.
+//!
+//! Programs of other packages need the same: their build script prints
+//! `cargo::rustc-link-arg-bins=-Wl,-rpath,FOLDER`, with the folder from `DEP_FAB_MUJOCO_FOLDER`.
+
+use std::env;
+use std::path::PathBuf;
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=MUJOCO_DYNAMIC_LINK_DIR");
+    if env::var_os("CARGO_FEATURE_MUJOCO").is_none() {
+        return;
+    }
+    let Some(folder) = env::var_os("MUJOCO_DYNAMIC_LINK_DIR").map(PathBuf::from) else {
+        return;
+    };
+    println!("cargo::rerun-if-changed={}", folder.display());
+    if !folder.is_dir() {
+        println!(
+            "cargo::error=MuJoCo's library is not in {}: run `cargo xtask mujoco`",
+            folder.display()
+        );
+        return;
+    }
+    println!("cargo::metadata=FOLDER={}", folder.display());
+    println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
+}
