@@ -9,7 +9,7 @@ pub const TASKS: [&str; 5] = ["double-integrator", "goal1", "goal2", "push1", "p
 
 /// An environment in the plane that can be drawn from above.
 pub trait Task: Environment {
-    /// Where the agent is.
+    /// Where the agent is. NaN before the first episode.
     fn position(&self) -> [f64; 2];
 
     /// Everything that a picture shows.
@@ -87,6 +87,15 @@ pub fn canonical(name: &str) -> Result<&'static str> {
     })
 }
 
+#[cfg(feature = "mujoco")]
+fn open_safety_gym(name: &str) -> Result<Box<dyn Task>> {
+    use crate::safety_gym::{SafetyGym, Task as SafetyGymTask};
+    let task: SafetyGymTask = name.parse().map_err(|_| RlError::NoSimulator {
+        name: name.to_owned(),
+    })?;
+    Ok(Box::new(SafetyGym::new(task)))
+}
+
 #[cfg(not(feature = "mujoco"))]
 fn open_safety_gym(name: &str) -> Result<Box<dyn Task>> {
     Err(RlError::NoSimulator {
@@ -118,6 +127,55 @@ impl Task for DoubleIntegrator {
             },
             obstacles: self.obstacles().iter().map(obstacle).collect(),
         }
+    }
+}
+
+#[cfg(feature = "mujoco")]
+impl Task for crate::safety_gym::SafetyGym {
+    fn position(&self) -> [f64; 2] {
+        self.scene().map_or([f64::NAN; 2], |scene| scene.agent.xy)
+    }
+
+    fn top_view(&self) -> TopView {
+        self.scene().map_or_else(|_| TopView::default(), top_view)
+    }
+}
+
+#[cfg(feature = "mujoco")]
+fn top_view(scene: crate::safety_gym::Scene) -> TopView {
+    use crate::safety_gym::{Disc as Round, Pose};
+    let disc = |round: &Round| Disc {
+        centre: round.centre,
+        radius: round.radius,
+    };
+    let round = |kind, round: &Round| Obstacle {
+        kind,
+        disc: disc(round),
+        square: None,
+    };
+    let square = |kind, pose: &Pose, radius| Obstacle {
+        kind,
+        disc: Disc {
+            centre: pose.xy,
+            radius,
+        },
+        square: Some(pose.yaw),
+    };
+    let hazards = scene.hazards.iter().map(|hazard| round("hazard", hazard));
+    let pillars = scene.pillars.iter().map(|pillar| round("pillar", pillar));
+    let vases = scene
+        .vases
+        .iter()
+        .map(|vase| square("vase", vase, scene.vase_half));
+    let boxes = scene
+        .push_box
+        .iter()
+        .map(|pose| square("box", pose, scene.box_half));
+    TopView {
+        extent: scene.extent,
+        agent_radius: 0.1,
+        goal: disc(&scene.goal),
+        obstacles: hazards.chain(pillars).chain(vases).chain(boxes).collect(),
     }
 }
 
