@@ -285,10 +285,8 @@ pub struct TracePoint {
     pub cost: f64,
     /// The goal before the step.
     pub goal: Disc,
-    /// The action that the policy wanted.
-    pub wanted: Vec<f64>,
-    /// The action that was executed.
-    pub executed: Vec<f64>,
+    /// Where the executed action pushes, relative to the largest action.
+    pub direction: [f64; 2],
     /// The filter intervened.
     pub corrected: bool,
 }
@@ -319,14 +317,13 @@ pub fn trace(mut task: Guarded, controller: &Controller, seed: u32) -> Result<Tr
     task.reset(seed, &mut observation)?;
     let (start, origin) = (task.top_view(), task.position());
     let (mut points, mut goal) = (Vec::new(), start.goal);
-    let result = run_episode(&mut task, controller, seed, &mut |task, step| {
+    let result = run_episode(&mut task, controller, seed, &mut |task, cost| {
         let position = task.position();
         points.push(TracePoint {
             position,
-            cost: step.cost,
+            cost,
             goal,
-            wanted: step.wanted.to_vec(),
-            executed: task.executed().to_vec(),
+            direction: task.executed_direction(),
             corrected: task.correction().intervened,
         });
         goal = task.top_view().goal;
@@ -340,17 +337,12 @@ pub fn trace(mut task: Guarded, controller: &Controller, seed: u32) -> Result<Tr
     })
 }
 
-/// What [`run_episode`] tells about a step, beside the task.
-struct Seen<'a> {
-    cost: f64,
-    wanted: &'a [f64],
-}
-
+/// Runs one episode; `watch` sees the task and the cost after every step.
 fn run_episode(
     task: &mut Guarded,
     controller: &Controller,
     seed: u32,
-    watch: &mut dyn FnMut(&Guarded, Seen<'_>),
+    watch: &mut dyn FnMut(&Guarded, f64),
 ) -> Result<EpisodeResult> {
     let started = Instant::now();
     let (mut tape, mut random) = (Tape::new(), ChaCha8Rng::seed_from_u64(seed.into()));
@@ -378,8 +370,7 @@ fn run_episode(
         let next = task.position();
         result.distance += (next[0] - position[0]).hypot(next[1] - position[1]);
         position = next;
-        let (cost, wanted) = (step.cost, &action[..]);
-        watch(task, Seen { cost, wanted });
+        watch(task, step.cost);
         if step.ended() {
             result.seconds = started.elapsed().as_secs_f64();
             return Ok(result);

@@ -103,6 +103,11 @@ impl Guarded {
         &self.filtered
     }
 
+    /// Where the executed action of the last step pushes, for a picture.
+    pub fn executed_direction(&self) -> [f64; 2] {
+        self.task.action_direction(&self.filtered)
+    }
+
     /// The task's own observation, without hints.
     pub fn task_observation(&self) -> &[f64] {
         &self.observation

@@ -24,6 +24,7 @@ pub mod parity;
 pub mod policy;
 pub mod ppo;
 pub mod ppo_lag;
+pub mod report;
 pub mod rollout;
 pub mod safety_gym;
 pub mod store;

@@ -14,6 +14,13 @@ pub trait Task: Environment {
 
     /// Everything that a picture shows.
     fn top_view(&self) -> TopView;
+
+    /// Where an action pushes in the plane, relative to the largest action. Default: its first two
+    /// components.
+    fn action_direction(&self, action: &[f64]) -> [f64; 2] {
+        let component = |index| action.get(index).map_or(0.0, |a: &f64| a.clamp(-1.0, 1.0));
+        [component(0), component(1)]
+    }
 }
 
 /// A task from above.
@@ -138,6 +145,17 @@ impl Task for crate::safety_gym::SafetyGym {
 
     fn top_view(&self) -> TopView {
         self.scene().map_or_else(|_| TopView::default(), top_view)
+    }
+
+    /// Throttle along the robot's direction, turn to its left. The throttle saturates at 0.05.
+    fn action_direction(&self, action: &[f64]) -> [f64; 2] {
+        let yaw = self.scene().map_or(0.0, |scene| scene.agent.yaw);
+        let (throttle, turn) = (
+            (action[0] / 0.05).clamp(-1.0, 1.0),
+            action[1].clamp(-1.0, 1.0),
+        );
+        let (sin, cos) = yaw.sin_cos();
+        [throttle * cos - turn * sin, throttle * sin + turn * cos]
     }
 }
 
