@@ -1,7 +1,8 @@
 //! Fetches the MuJoCo library that `fab-saferl` links with its feature `mujoco`.
 //!
 //! The library comes out of the Python wheel, which pip downloads and checks by its hash. It is placed in
-//! the folder that `.cargo/config.toml` names in `MUJOCO_DYNAMIC_LINK_DIR`.
+//! the folder that `.cargo/config.toml` names in `MUJOCO_DYNAMIC_LINK_DIR`, beside a linker script that
+//! refers to it.
 
 use std::env;
 use std::fs;
@@ -12,56 +13,38 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, command, step};
 
-/// The folder of the library, from the root. Named after the command that fills it, because a build
-/// without the library fails with this path in its message.
-const FOLDER: &str = ".cache/cargo-xtask-mujoco";
+/// The library's folder, from the root.
+const FOLDER: &str = "paper/saferl/mujoco";
 
 /// Name, version and hashes of the wheel, from the root.
-const REQUIREMENTS: &str = "paper/saferl/mujoco.txt";
+const REQUIREMENTS: &str = "paper/saferl/mujoco/requirements.txt";
 
-/// The library's file name, which is also the name that programs look for when they start.
+/// The library's file name, with its version.
 const LIBRARY: &str = "libmujoco.so.3.17.0";
 
-/// The name that the linker looks for.
-const LINK: &str = "libmujoco.so";
-
-/// A copy of the requirements that the folder was filled with.
-const STAMP: &str = "mujoco.txt";
-
 pub fn run() -> Result<ExitCode> {
-    let folder = prepare()?;
-    eprintln!("{LIBRARY} is in {}", folder.display());
+    eprintln!("MuJoCo's library is {}", prepare()?.display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// The folder with the library; downloads it if it is missing or of another version.
+/// The library; downloads it if it is missing.
 pub fn prepare() -> Result<PathBuf> {
-    let folder = shell::root().join(FOLDER);
-    let requirements = shell::root().join(REQUIREMENTS);
-    let wanted = fs::read_to_string(&requirements)
-        .with_context(|| format!("reading {}", requirements.display()))?;
-    if is_filled(&folder, &wanted) {
-        return Ok(folder);
+    let library = shell::root().join(FOLDER).join(LIBRARY);
+    if library.is_file() {
+        return Ok(library);
     }
-    // Filled under another name and renamed, so that an interrupted download leaves nothing behind.
-    let fresh = folder.with_extension("new");
-    remove(&fresh)?;
-    fs::create_dir_all(&fresh).with_context(|| format!("creating {}", fresh.display()))?;
-    let python = pip(&fresh)?;
-    download(&python, &fresh)?;
-    extract(&python, &fresh)?;
-    link(&fresh)?;
-    fs::write(fresh.join(STAMP), wanted)?;
-    remove(&fresh.join("python"))?;
-    remove(&fresh.join("wheel"))?;
-    remove(&folder)?;
-    fs::rename(&fresh, &folder).with_context(|| format!("creating {}", folder.display()))?;
-    Ok(folder)
-}
-
-fn is_filled(folder: &Path, wanted: &str) -> bool {
-    let stamped = fs::read_to_string(folder.join(STAMP)).is_ok_and(|text| text == wanted);
-    stamped && folder.join(LIBRARY).is_file() && folder.join(LINK).is_file()
+    let work = shell::target_folder()?.join("mujoco");
+    remove(&work)?;
+    fs::create_dir_all(&work).with_context(|| format!("creating {}", work.display()))?;
+    let python = pip(&work)?;
+    download(&python, &work)?;
+    extract(&python, &work)?;
+    // Renamed when it is whole, so that an interrupted copy is not taken for the library.
+    let fresh = library.with_extension("new");
+    fs::copy(work.join(LIBRARY), &fresh).with_context(|| format!("writing {}", fresh.display()))?;
+    fs::rename(&fresh, &library).with_context(|| format!("writing {}", library.display()))?;
+    remove(&work)?;
+    Ok(library)
 }
 
 fn remove(folder: &Path) -> Result<()> {
@@ -136,18 +119,6 @@ fn extract(python: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-#[cfg(unix)]
-fn link(folder: &Path) -> Result<()> {
-    std::os::unix::fs::symlink(LIBRARY, folder.join(LINK))
-        .with_context(|| format!("linking {LINK} in {}", folder.display()))
-}
-
-#[cfg(not(unix))]
-fn link(folder: &Path) -> Result<()> {
-    fs::copy(folder.join(LIBRARY), folder.join(LINK))?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,7 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn the_requirements_pin_the_library_by_its_hash() {
+    fn the_script_names_the_pinned_version() {
+        let script = shell::root().join(FOLDER).join("libmujoco.so");
+        let script = fs::read_to_string(script).unwrap();
+        assert!(script.contains(&format!("( {LIBRARY} )")), "{script}");
         let text = fs::read_to_string(shell::root().join(REQUIREMENTS)).unwrap();
         let version = LIBRARY.strip_prefix("libmujoco.so.").unwrap();
         assert!(text.contains(&format!("mujoco=={version} ")), "{text}");
@@ -170,16 +144,5 @@ mod tests {
     fn an_unknown_system_is_told_what_to_install() {
         let error = platform("plan9", "mips").unwrap_err().to_string();
         assert!(error.contains("MUJOCO_DYNAMIC_LINK_DIR"), "{error}");
-    }
-
-    #[test]
-    fn a_folder_of_another_version_is_not_used() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in [LIBRARY, LINK] {
-            fs::write(folder.path().join(name), "").unwrap();
-        }
-        fs::write(folder.path().join(STAMP), "mujoco==1").unwrap();
-        assert!(is_filled(folder.path(), "mujoco==1"));
-        assert!(!is_filled(folder.path(), "mujoco==2"));
     }
 }
