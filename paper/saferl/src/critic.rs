@@ -37,7 +37,7 @@ impl Critic {
     }
 
     /// Adds the gradient of mean (V - target)² + `decay` · Σ parameter² to `gradient`, and returns
-    /// the loss.
+    /// the first of the two terms.
     ///
     /// The decay covers weights and biases, as in SafePO.
     pub fn add_gradient(
@@ -55,12 +55,9 @@ impl Critic {
         let d_values: Vec<f32> = errors.iter().map(|e| 2.0 * e / rows as f32).collect();
         self.network
             .backward(tape, &d_values, Some(&mut *gradient), None);
-        let mut norm = 0.0f32;
-        for (slot, parameter) in gradient.iter_mut().zip(self.network.parameters()) {
-            *slot += 2.0 * decay * parameter;
-            norm += parameter * parameter;
-        }
-        squares / rows as f64 + f64::from(decay * norm)
+        let pairs = gradient.iter_mut().zip(self.network.parameters());
+        pairs.for_each(|(slot, parameter)| *slot += 2.0 * decay * parameter);
+        squares / rows as f64
     }
 }
 
@@ -94,7 +91,9 @@ mod tests {
         assert_gradient(&start, &gradient, |parameters| {
             critic.network.parameters_mut().copy_from_slice(parameters);
             let mut unused = vec![0.0; parameters.len()];
+            let square = |p: &f32| f64::from(*p) * f64::from(*p);
             critic.add_gradient(&observations, &targets, 0.1, &mut tape, &mut unused)
+                + 0.1 * parameters.iter().map(square).sum::<f64>()
         });
     }
 

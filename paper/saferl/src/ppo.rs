@@ -284,8 +284,11 @@ impl Batch {
         let samples = rollout.len();
         let blocks = |values: &[f32]| {
             let width = values.len() / samples;
-            let each = rows.iter().map(|row| &values[row * width..][..width]);
-            each.flatten().copied().collect::<Vec<f32>>()
+            let mut gathered = Vec::with_capacity(rows.len() * width);
+            for row in rows {
+                gathered.extend_from_slice(&values[row * width..][..width]);
+            }
+            gathered
         };
         let wide = |values: &[f64]| rows.iter().map(|row| values[*row]).collect();
         Self {

@@ -107,7 +107,10 @@ fn behaviour(groups: &[Group]) -> Table {
             group.estimate(|s| s.distance).text(1),
             kinds.join(", "),
             format!("{:.1}", 1e3 * group.estimate(|s| s.seconds).mean),
-            format!("{:.0} s", seconds / runs),
+            match group.steps {
+                0 => "–".to_owned(),
+                _ => format!("{:.0} s", seconds / runs),
+            },
         ]
     })
 }

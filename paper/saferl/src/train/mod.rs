@@ -73,7 +73,8 @@ pub fn train_on(
 ) -> Result<Trained> {
     let mut run = Run::new(make, settings, seed, filter, session)?;
     while run.curve.len() < settings.epochs() {
-        run.epoch()?;
+        // On a thread of the pool: the many short parallel parts then start without a wake-up.
+        rayon::scope(|_| run.epoch())?;
     }
     Ok(Trained {
         policy: run.policy(),
