@@ -7,14 +7,14 @@ use super::delegate::same_coordinates;
 use super::{Description, Equation, Interval, Learned, Set};
 
 /// Counts the membership queries that a set answers, so that training can say what it cost.
-pub(crate) struct Counted<S> {
+pub struct Counted<S> {
     set: S,
     queries: AtomicU64,
 }
 
 impl<S: Set> Counted<S> {
     /// Starts counting at zero.
-    pub(crate) fn new(set: S) -> Self {
+    pub fn new(set: S) -> Self {
         Self {
             set,
             queries: AtomicU64::new(0),
@@ -23,7 +23,7 @@ impl<S: Set> Counted<S> {
 
     /// How many membership queries were made so far, by all threads. Asking for violations and
     /// nearest points is not counted.
-    pub(crate) fn queries(&self) -> u64 {
+    pub fn queries(&self) -> u64 {
         self.queries.load(Ordering::Relaxed)
     }
 }

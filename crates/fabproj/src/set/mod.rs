@@ -9,7 +9,7 @@ mod arcs;
 mod bitten_ball;
 mod catalogue;
 mod closure;
-mod counted;
+pub(crate) mod counted;
 mod delegate;
 mod description;
 mod equations;
