@@ -4,7 +4,7 @@ mod common;
 
 use common::{Random, Shape, projector};
 use fabproj_core::kernel::{InstructionSet, Kernel};
-use fabproj_core::{Activation, Gradient, Guard, Status};
+use fabproj_core::{Activation, Guard, Outcome, RawOutcome};
 
 /// FNV-1a.
 struct Hash(u64);
@@ -27,14 +27,14 @@ fn hash(fill: impl FnOnce(&mut Hash)) -> u64 {
     hash.0
 }
 
-/// One model of each latent set, with other sizes each. Even seeds: without equations.
+/// One weights of each latent set, with other sizes each. Even seeds: without equations.
 fn shapes() -> Vec<(Shape, u64)> {
     let hidden = [Activation::Relu, Activation::Tanh, Activation::Silu];
     let sets = common::latent_sets().into_iter().enumerate();
     sets.map(|(index, latent)| {
         let shape = Shape {
             dim: 1 + index % 3,
-            parameter_dim: index % 2,
+            x_dim: index % 2,
             latent_dim: 2 + index % 2,
             charts: 1 + index % 3,
             decoders: 1 + (index / 2) % 2,
@@ -42,7 +42,6 @@ fn shapes() -> Vec<(Shape, u64)> {
             hidden: hidden[index % 3],
             skip: index % 2 == 0,
             latent,
-            ..Shape::plain()
         };
         (shape, 100 + 2 * index as u64)
     })
@@ -55,67 +54,44 @@ fn inputs(shape: &Shape, seed: u64) -> (Vec<f32>, Vec<f32>) {
     let mut random = Random(seed ^ 0xb175);
     let mut y = random.floats(ROWS * shape.dim, 4.0);
     y[5] = f32::NAN;
-    (y, random.floats(ROWS * shape.parameter_dim, 1.5))
+    (y, random.floats(ROWS * shape.x_dim, 1.5))
 }
 
 fn raw(shape: &Shape, seed: u64) -> u64 {
-    let projector = projector(&shape.model(seed));
+    let projector = projector(&shape.weights(seed));
     let (y, x) = inputs(shape, seed);
-    let (n, p) = (shape.dim, shape.parameter_dim);
-    let mut workspace = projector.workspace();
+    let (n, p) = (shape.dim, shape.x_dim);
     hash(|hash| {
         for row in 0..20 {
-            let mut out = vec![0.0; n];
-            let (y, x) = (&y[row * n..][..n], &x[row * p..][..p]);
-            projector
-                .project(y, x, &mut out, &mut workspace)
-                .expect("lengths fit");
-            hash.floats(&out);
+            let (y, x) = (common::row(&y, row, n), common::row(&x, row, p));
+            hash.floats(&projector.project(y, x).expect("lengths fit").0);
         }
-        let mut out = vec![0.0; y.len()];
-        let mut statuses = vec![Status::Inside; ROWS];
-        projector
-            .project_batch(&y, &x, &mut out, &mut statuses, &mut workspace)
-            .expect("lengths fit");
+        let (out, outcomes) = projector.project_rows(&y, &x).expect("lengths fit");
         hash.floats(&out);
-        for status in statuses {
-            hash.word(match status {
-                Status::Inside => 0,
-                Status::Projected => 1,
-                _ => 2,
+        for outcome in outcomes {
+            hash.word(match outcome {
+                RawOutcome::Inside => 0,
+                RawOutcome::Clamped => 1,
+                RawOutcome::NotFinite => 2,
             });
         }
     })
 }
 
 fn gradients(shape: &Shape, seed: u64) -> u64 {
-    let projector = projector(&shape.model(seed));
+    let projector = projector(&shape.weights(seed));
     let (y, x) = inputs(shape, seed);
     let cotangent = Random(seed).floats(y.len(), 1.0);
-    let (mut out, mut dy, mut dx) = (vec![0.0; y.len()], vec![0.0; y.len()], vec![0.0; x.len()]);
-    let gradient = Gradient {
-        y: &mut dy,
-        x: &mut dx,
-    };
-    projector
-        .vjp_batch(
-            &y,
-            &x,
-            &cotangent,
-            &mut out,
-            gradient,
-            &mut projector.workspace(),
-        )
-        .expect("lengths fit");
+    let (d_y, d_x) = projector.vjp(&y, &x, &cotangent).expect("lengths fit");
     hash(|hash| {
-        hash.floats(&dy);
-        hash.floats(&dx);
+        hash.floats(&d_y);
+        hash.floats(&d_x);
     })
 }
 
 /// All ways through a guard: feasible below a bound in the first coordinate that moves with x.
 fn guarded(shape: &Shape, seed: u64) -> u64 {
-    let projector = projector(&shape.model(seed));
+    let projector = projector(&shape.weights(seed));
     let (y, mut x) = inputs(shape, seed);
     if let Some(first) = x.first_mut() {
         *first = f32::NAN;
@@ -123,26 +99,22 @@ fn guarded(shape: &Shape, seed: u64) -> u64 {
     hash(|hash| {
         for bound in [2.0, 0.5, -0.5, -6.0] {
             let below = |y: &[f64], x: &[f64]| y[0] + x.iter().sum::<f64>() <= bound;
-            let Ok(guard) = Guard::new(&projector, below) else {
+            let Ok(guard) = Guard::from_fn(projector.clone(), below) else {
                 hash.word(99);
                 continue;
             };
             for keep in [true, false] {
                 let guard = guard.clone().keep_feasible(keep);
-                let mut out = vec![0.0; y.len()];
-                let mut statuses = vec![Status::Inside; ROWS];
-                guard
-                    .project_batch(&y, &x, &mut out, &mut statuses, &mut guard.workspace())
-                    .expect("lengths fit");
+                let (out, outcomes) = guard.project_rows(&y, &x).expect("lengths fit");
                 hash.floats(&out);
-                for status in statuses {
-                    hash.word(match status {
-                        Status::Kept => 0,
-                        Status::Inside | Status::Projected => 1,
-                        Status::Repaired => 2,
-                        Status::Anchored => 3,
-                        Status::MaybeEmpty => 4,
-                        _ => 5,
+                for outcome in outcomes {
+                    hash.word(match outcome {
+                        Outcome::Kept => 0,
+                        Outcome::Projected => 1,
+                        Outcome::Repaired => 2,
+                        Outcome::Anchored => 3,
+                        Outcome::MaybeEmpty => 4,
+                        Outcome::NotFinite => 5,
                     });
                 }
             }
@@ -150,7 +122,7 @@ fn guarded(shape: &Shape, seed: u64) -> u64 {
     })
 }
 
-/// Projections, gradients and guarded projections of each model, with fused multiply-add.
+/// Projections, gradients and guarded projections of each weights, with fused multiply-add.
 const RECORDED: [[u64; 3]; 7] = [
     [
         0x1268_efcb_aff3_397a,

@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-pub use crate::set::counted::Counted;
-
 /// How many names a message offers.
 const OFFERED: usize = 3;
 

@@ -14,8 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use fabproj::labelled::{LabelledData, is_labelled_file, learn};
-use fabproj::set::Set;
-use fabproj::support::Counted;
+use fabproj::set::{Counted, Set};
 use fabproj::{Checkpoints, Model, Plan, Recipe, Session, Settings, TrainError, train_with};
 use serde_json::{Value, json};
 

@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 
 use super::tile::largest;
 use super::{CallError, Points, Projector, call};
+use crate::dense::PackedNetwork;
 use crate::outcome::RawOutcome;
 use crate::real::Real;
-use crate::workspace::{BLOCK, RunBuffers, Workspace};
+use crate::workspace::{BLOCK, Groups, RunBuffers, Workspace};
 
 impl Projector {
     /// [`project`](Self::project) for rows of points: `y` holds [`dim`](Self::dim) numbers per row, `x`
@@ -111,14 +112,23 @@ impl Projector {
     ) {
         for begin in (0..rows.count()).step_by(BLOCK) {
             let block = BLOCK.min(rows.count() - begin);
-            self.group(rows, begin, block, points, run);
+            if let Some(gate) = &self.gate {
+                self.choose_block(gate, rows, begin, block, points, run);
+                run.groups.sort(block);
+            }
             let mut next = 0;
             for chart in 0..self.charts.len() {
-                let end = run.groups.end[chart] as usize;
+                let end = match self.gate {
+                    Some(_) => run.groups.end[chart] as usize,
+                    None => block,
+                };
                 while next < end {
                     let count = run.tile().min(end - next);
                     for row in 0..count {
-                        let within = run.groups.order[next + row] as usize;
+                        let within = match self.gate {
+                            Some(_) => run.groups.order[next + row] as usize,
+                            None => next + row,
+                        };
                         run.rows[row] = rows.at(begin + within);
                     }
                     run_tile(chart, count, run);
@@ -128,46 +138,16 @@ impl Projector {
         }
     }
 
-    /// Sorts the rows of a block by chart, keeping their order within each.
-    fn group<T: Real>(
-        &self,
-        rows: Rows<'_>,
-        begin: usize,
-        block: usize,
-        points: Points<'_, T>,
-        run: &mut RunBuffers,
-    ) {
-        self.choose_block(rows, begin, block, points, run);
-        let groups = &mut run.groups;
-        groups.end.fill(0);
-        for chart in &groups.chart[..block] {
-            groups.end[*chart as usize] += 1;
-        }
-        // First each chart's count becomes its start; placing a row moves the start to the end.
-        let mut start = 0;
-        for end in &mut groups.end {
-            start += core::mem::replace(end, start);
-        }
-        for (row, chart) in groups.chart[..block].iter().enumerate() {
-            let place = &mut groups.end[*chart as usize];
-            groups.order[*place as usize] = row as u32;
-            *place += 1;
-        }
-    }
-
     /// Finds the chart of each row of a block.
     fn choose_block<T: Real>(
         &self,
+        gate: &PackedNetwork,
         rows: Rows<'_>,
         begin: usize,
         block: usize,
         points: Points<'_, T>,
         run: &mut RunBuffers,
     ) {
-        let Some(gate) = &self.gate else {
-            run.groups.chart[..block].fill(0);
-            return;
-        };
         let tile = run.tile();
         for start in (0..block).step_by(tile) {
             let count = tile.min(block - start);
@@ -181,6 +161,26 @@ impl Projector {
             for (chart, logits) in run.groups.chart[start..].iter_mut().zip(logits) {
                 *chart = largest(&logits[..gate.outputs()]) as u32;
             }
+        }
+    }
+}
+
+impl Groups {
+    /// Sorts the rows of a block by chart, keeping their order within each.
+    fn sort(&mut self, block: usize) {
+        self.end.fill(0);
+        for chart in &self.chart[..block] {
+            self.end[*chart as usize] += 1;
+        }
+        // First each chart's count becomes its start; placing a row moves the start to the end.
+        let mut start = 0;
+        for end in &mut self.end {
+            start += core::mem::replace(end, start);
+        }
+        for (row, chart) in self.chart[..block].iter().enumerate() {
+            let place = &mut self.end[*chart as usize];
+            self.order[*place as usize] = row as u32;
+            *place += 1;
         }
     }
 }

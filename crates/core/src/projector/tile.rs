@@ -220,17 +220,17 @@ impl Projector {
         for ((row, outcome), source) in stored.outcomes.iter_mut().enumerate().zip(stored.sources) {
             let out = &mut out[source * dim..][..dim];
             let decoded = &decoded[row * stride..][..self.layout.inner_dim];
-            let x = &x[source * self.x_dim..][..self.x_dim];
+            let of_row = || &x[source * self.x_dim..][..self.x_dim];
             let finite = match &self.equations {
                 None => leave(&chart.frame, decoded, out),
                 Some(equations) => {
                     leave(&chart.frame, decoded, stored.reduced);
-                    equations.raise_point(stored.reduced, x, out)
+                    equations.raise_point(stored.reduced, of_row(), out)
                 }
             };
             if *outcome == RawOutcome::NotFinite || !finite {
                 *outcome = RawOutcome::NotFinite;
-                self.fall_back(x, out);
+                self.fall_back(of_row(), out);
             }
         }
     }

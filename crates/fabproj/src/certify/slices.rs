@@ -154,7 +154,7 @@ mod tests {
     fn names_have_the_digits_that_matter() {
         let named = |low: f64, high: f64| {
             words(&SliceInterval {
-                parameter: "load".to_owned(),
+                name: "load".to_owned(),
                 low,
                 high,
             })

@@ -478,15 +478,15 @@ mod tests {
 
     #[test]
     fn an_interval_is_one_piece_and_six_islands_are_six() {
-        let interval = FnSet::builder("interval", vec![(-2.0, 2.0)], |y: &[f64], _: &[f64]| {
+        let interval = FnSet::new("interval", vec![(-2.0, 2.0)], |y: &[f64], _: &[f64]| {
             y[0].abs() <= 1.0
         });
-        assert_eq!(pieces_of(&interval.build().unwrap()), (1, 3));
+        assert_eq!(pieces_of(&interval), (1, 3));
         let islands = |y: &[f64], _: &[f64]| {
             let near = |v: f64| (v - v.round()).abs() <= 0.3;
             (0.5..=3.5).contains(&y[0]) && (0.5..=2.5).contains(&y[1]) && near(y[0]) && near(y[1])
         };
-        let islands = FnSet::builder("islands", vec![(0.0, 4.0), (0.0, 3.0)], islands);
-        assert_eq!(pieces_of(&islands.build().unwrap()), (6, 8));
+        let islands = FnSet::new("islands", vec![(0.0, 4.0), (0.0, 3.0)], islands);
+        assert_eq!(pieces_of(&islands), (6, 8));
     }
 }

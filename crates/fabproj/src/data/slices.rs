@@ -389,10 +389,7 @@ mod tests {
     fn slices_of(
         contains: impl Fn(&[f64], &[f64]) -> bool + Send + Sync + 'static,
     ) -> (Slices, Vec<Vec<usize>>, Vec<f64>) {
-        let set = FnSet::builder("slices", vec![(-2.0, 2.0); 2], contains)
-            .parameters(vec![(0.0, 3.0)])
-            .build()
-            .unwrap();
+        let set = FnSet::new("slices", vec![(-2.0, 2.0); 2], contains).with_x(vec![(0.0, 3.0)]);
         let sizes = PoolSizes {
             states: 300,
             feasible: 8_000,

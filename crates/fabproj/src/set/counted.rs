@@ -6,7 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::delegate::same_coordinates;
 use super::{Description, Equation, Interval, Learned, Set};
 
-/// Counts the membership queries that a set answers, so that training can say what it cost.
+/// Counts the membership queries that a set answers.
+///
+/// ```
+/// use fabproj::Membership;
+/// use fabproj::set::{Counted, built_in};
+/// let set = Counted::new(built_in("torus")?);
+/// set.contains(&[1.5, 0.0, 0.0], &[]);
+/// assert_eq!(set.queries(), 1);
+/// # Ok::<(), fabproj::set::SetError>(())
+/// ```
 pub struct Counted<S> {
     set: S,
     queries: AtomicU64,

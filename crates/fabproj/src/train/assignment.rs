@@ -221,10 +221,7 @@ mod tests {
             }
             distance
         };
-        let set = FnSet::builder("cubes", vec![(-2.0, 2.0); 4], inside)
-            .violation(violation)
-            .build()
-            .unwrap();
+        let set = FnSet::new("cubes", vec![(-2.0, 2.0); 4], inside).with_violation(violation);
         let sizes = PoolSizes {
             states: 1,
             feasible: 2_000,
@@ -281,10 +278,7 @@ mod tests {
     fn rows_between_two_pieces_are_known_to_both() {
         // Two squares, apart by a gap that moves with x.
         let apart = |y: &[f64], x: &[f64]| (y[0] - x[0]).abs() >= 0.3;
-        let set = FnSet::builder("gap", vec![(-2.0, 2.0); 2], apart)
-            .parameters(vec![(-0.5, 0.5)])
-            .build()
-            .unwrap();
+        let set = FnSet::new("gap", vec![(-2.0, 2.0); 2], apart).with_x(vec![(-0.5, 0.5)]);
         let sizes = PoolSizes {
             states: 20,
             feasible: 3_000,

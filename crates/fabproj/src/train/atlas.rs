@@ -232,9 +232,7 @@ mod tests {
     #[test]
     fn the_gate_learns_who_serves_best() {
         let discs = |y: &[f64], _: &[f64]| (y[0].abs() - 1.2).hypot(y[1]) <= 0.6;
-        let set = FnSet::builder("discs", vec![(-2.0, 2.0); 2], discs)
-            .build()
-            .unwrap();
+        let set = FnSet::new("discs", vec![(-2.0, 2.0); 2], discs);
         let sizes = PoolSizes {
             states: 1,
             feasible: 2_000,

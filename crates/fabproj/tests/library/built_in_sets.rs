@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fabproj::Membership;
 use fabproj::set::{self, Description, Dimension, Set, SetError};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};

@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 
-use fabproj::core::Guard;
-use fabproj::data::labelled::LabelledData;
+use fabproj::labelled::{LabelledData, LabelledSettings, learn};
 use fabproj::set::{FnSet, Set};
-use fabproj::train::{LabelledConfig, Session, ShapeConfig, learn_set, shape};
+use fabproj::{Membership, Session, Settings, train_with};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-#[path = "../../../examples/power-flow/network.rs"]
+#[path = "../../../../examples/power-flow/network.rs"]
 mod network;
 use network::{BOUNDS, NAMES, Network};
 
@@ -19,21 +18,19 @@ fn draw(rng: &mut ChaCha8Rng) -> [f64; 3] {
 
 fn set_points() -> FnSet {
     let network = Network::new();
-    let set = FnSet::builder("set-points", BOUNDS.to_vec(), move |y, _| {
-        network.is_feasible(y)
-    });
-    set.names(NAMES).build().expect("fits together")
+    FnSet::new("set-points", BOUNDS, move |y, _| network.is_feasible(y)).with_names(&NAMES, &[])
 }
 
-fn quick() -> ShapeConfig {
-    ShapeConfig {
+fn quick() -> Settings {
+    Settings {
+        seed: 1,
         phase_two: 400,
         feasible: 2000,
         infeasible: 2000,
         boundary: 800,
         samples: 500,
         rounds: 1,
-        ..ShapeConfig::quick()
+        ..Settings::quick()
     }
 }
 
@@ -91,15 +88,12 @@ fn the_jacobian_is_that_of_the_equations() {
 #[test]
 fn guarded_set_points_can_be_held() {
     let set = set_points();
-    let (model, _) = shape(&set, &quick(), 1, &Session::default()).unwrap();
-    let projector = fabproj::core::Projector::new(&model).unwrap();
-    let guard = Guard::new(&projector, |y: &[f64], x: &[f64]| set.contains(y, x)).unwrap();
-    let (mut workspace, mut rng) = (guard.workspace(), ChaCha8Rng::seed_from_u64(3));
+    let model = train_with(&set, &quick(), &Session::new()).unwrap();
+    let (guard, mut rng) = (model.guard(&set).unwrap(), ChaCha8Rng::seed_from_u64(3));
     for _ in 0..300 {
-        let mut out = [0.0; 3];
-        let y = draw(&mut rng).map(|value| value as f32);
-        guard.project(&y, &[], &mut out, &mut workspace).unwrap();
-        assert!(set.contains(&out.map(f64::from), &[]), "{y:?} {out:?}");
+        let y = draw(&mut rng);
+        let (out, _) = guard.project(&y, &[]).unwrap();
+        assert!(set.contains(&out, &[]), "{y:?} {out:?}");
     }
 }
 
@@ -110,12 +104,12 @@ fn labelled_set_points_are_enough() {
     let labels = rows.iter().map(|y| set.contains(y, &[])).collect();
     let data =
         LabelledData::new(set.names(), rows.concat(), Vec::new(), Vec::new(), labels).unwrap();
-    let config = LabelledConfig {
+    let config = LabelledSettings {
         steps: 1500,
         rows: 256,
-        ..LabelledConfig::default()
+        ..LabelledSettings::default()
     };
-    let learned = learn_set("set-points", &data, &config, 1, &Session::default()).unwrap();
+    let learned = learn("set-points", &data, &config, 1, &Session::default()).unwrap();
     let (mut accepted, mut held) = (0, 0);
     for _ in 0..8000 {
         let y = draw(&mut rng);

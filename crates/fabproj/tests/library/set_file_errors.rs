@@ -1,13 +1,12 @@
 //! Set files: what is said about wrong ones.
 
-mod set_texts;
-
-use fabproj::set::{FileSet, Set, SetError, from_file};
+use crate::set_texts::{EXAMPLES, plane};
+use fabproj::Membership;
+use fabproj::set::{SetError, from_file, from_toml};
 use proptest::prelude::*;
-use set_texts::{EXAMPLES, plane};
 
 fn message(text: &str) -> String {
-    match FileSet::parse(text) {
+    match from_toml(text) {
         Ok(_) => panic!("accepted: {text}"),
         Err(error) => error.to_string(),
     }
@@ -373,7 +372,7 @@ proptest! {
             text.splice(place..end, inserted.chars());
         }
         let text: String = text.into_iter().collect();
-        if let Ok(set) = FileSet::parse(&text) {
+        if let Ok(set) = from_toml(&text) {
             let (y, x) = (vec![0.5; set.dim()], vec![0.5; set.x_dim()]);
             let mut gradient = vec![0.0; set.dim()];
             let violation = set.violation(&y, &x, &mut gradient);
@@ -385,6 +384,6 @@ proptest! {
     #[test]
     fn arbitrary_expressions_never_panic(text in "[-+*/^()<>=, .0-9abexpsincoqrtmlg]{0,40}") {
         let text = plane(&format!("[[constraint]]\nexpr = '{text}'\n"));
-        let _ = FileSet::parse(&text);
+        let _ = from_toml(&text);
     }
 }

@@ -1,10 +1,8 @@
 //! Sets that are learned from labelled points.
 
-use fabproj::core::Guard;
-use fabproj::data::labelled::LabelledData;
-use fabproj::file::{ModelFile, Record};
-use fabproj::set::{Learned, Set, built_in};
-use fabproj::train::{LabelledConfig, Session, ShapeConfig, learn_set, shape};
+use fabproj::labelled::{LabelledData, LabelledSettings, Learned, learn};
+use fabproj::set::{Set, built_in};
+use fabproj::{Membership, Model, Session, Settings, train_with};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -32,11 +30,11 @@ fn points(set: &dyn Set, rows: usize, keep: f64) -> LabelledData {
         .expect("fits together")
 }
 
-fn quick() -> LabelledConfig {
-    LabelledConfig {
+fn quick() -> LabelledSettings {
+    LabelledSettings {
         steps: 1500,
         rows: 256,
-        ..LabelledConfig::default()
+        ..LabelledSettings::default()
     }
 }
 
@@ -58,7 +56,7 @@ fn what_is_accepted_is_nearly_always_feasible() {
     for name in ["concentric-circles", "moving-obstacle"] {
         let truth = built_in(name).unwrap();
         let data = points(truth.as_ref(), 12_000, 1.0);
-        let learned = learn_set("ring", &data, &quick(), 1, &Session::default()).unwrap();
+        let learned = learn("ring", &data, &quick(), 1, &Session::new()).unwrap();
         let (precision, recall) = precision_and_recall(truth.as_ref(), &learned);
         assert!(
             precision > 0.99 && recall > 0.75,
@@ -80,7 +78,7 @@ fn one_feasible_point_in_a_hundred_is_enough_to_learn_from() {
     let truth = built_in("star-shaped").unwrap();
     let data = points(truth.as_ref(), 20_000, 0.012);
     assert!(data.feasible() < 400, "{}", data.feasible());
-    let learned = learn_set("star", &data, &quick(), 1, &Session::default()).unwrap();
+    let learned = learn("star", &data, &quick(), 1, &Session::new()).unwrap();
     let (precision, recall) = precision_and_recall(truth.as_ref(), &learned);
     assert!(
         precision > 0.98 && recall > 0.5,
@@ -94,19 +92,16 @@ fn one_feasible_point_in_a_hundred_is_enough_to_learn_from() {
 fn a_model_file_holds_its_learned_set() {
     let truth = built_in("concentric-circles").unwrap();
     let data = points(truth.as_ref(), 6000, 1.0);
-    let learned = learn_set("ring", &data, &quick(), 1, &Session::default()).unwrap();
-    let config = ShapeConfig {
+    let learned = learn("ring", &data, &quick(), 1, &Session::new()).unwrap();
+    let settings = Settings {
+        seed: 1,
         phase_two: 400,
-        ..ShapeConfig::quick()
+        ..Settings::quick()
     };
-    let (model, _) = shape(&learned, &config, 1, &Session::default()).unwrap();
-    let mut file = ModelFile {
-        model,
-        record: Record::of(&learned),
-    };
-    learned.save_into(&mut file);
-    let file = ModelFile::from_bytes(&file.to_bytes().unwrap()).unwrap();
-    let again = Learned::of_file(&file).unwrap();
+    let model = train_with(&learned, &settings, &Session::new()).unwrap();
+    let model = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    let set = model.set().unwrap();
+    let again = set.learned().expect("learned");
     assert_eq!(again.record(), learned.record());
     assert_eq!(again.description(), learned.description());
     let fresh = points(truth.as_ref(), 4000, 1.0);
@@ -118,15 +113,12 @@ fn a_model_file_holds_its_learned_set() {
         let near = (before - after).abs() < 2e-3 * before.abs().max(1.0);
         assert!(near || before == after, "{before} {after}");
     }
-    let projector = file.projector().unwrap();
-    let guard = Guard::new(&projector, |y: &[f64], x: &[f64]| again.contains(y, x)).unwrap();
-    let (mut out, mut workspace) = ([0.0; 2], guard.workspace());
+    let guard = model.guard(&set).unwrap();
     let mut feasible = 0;
     for row in 0..1000 {
-        let y = [fresh.y(row)[0] as f32, fresh.y(row)[1] as f32];
-        let status = guard.project(&y, &[], &mut out, &mut workspace).unwrap();
-        assert!(status.is_verified() && again.contains(&out.map(f64::from), &[]));
-        feasible += usize::from(truth.contains(&out.map(f64::from), &[]));
+        let (out, outcome) = guard.project(fresh.y(row), &[]).unwrap();
+        assert!(outcome.is_verified() && again.contains(&out, &[]));
+        feasible += usize::from(truth.contains(&out, &[]));
     }
     assert!(feasible >= 980, "{feasible}");
 }
@@ -135,12 +127,12 @@ fn a_model_file_holds_its_learned_set() {
 fn the_same_seed_learns_the_same_set() {
     let truth = built_in("star-shaped").unwrap();
     let data = points(truth.as_ref(), 1500, 1.0);
-    let config = LabelledConfig {
+    let config = LabelledSettings {
         steps: 300,
         ..quick()
     };
-    let learn = |seed| learn_set("star", &data, &config, seed, &Session::default()).unwrap();
-    let (one, same, other) = (learn(1), learn(1), learn(2));
+    let learned = |seed| learn("star", &data, &config, seed, &Session::new()).unwrap();
+    let (one, same, other) = (learned(1), learned(1), learned(2));
     assert_eq!(one.score(&[0.3, 0.2], &[]), same.score(&[0.3, 0.2], &[]));
     assert_eq!(one.record(), same.record());
     assert_ne!(one.score(&[0.3, 0.2], &[]), other.score(&[0.3, 0.2], &[]));
@@ -150,11 +142,11 @@ fn the_same_seed_learns_the_same_set() {
 fn settings_out_of_range_are_refused() {
     let truth = built_in("star-shaped").unwrap();
     let data = points(truth.as_ref(), 200, 1.0);
-    let config = LabelledConfig {
+    let config = LabelledSettings {
         precision: 1.0,
         ..quick()
     };
-    let error = learn_set("star", &data, &config, 1, &Session::default())
+    let error = learn("star", &data, &config, 1, &Session::new())
         .err()
         .unwrap();
     assert!(error.to_string().contains("precision = 1"), "{error}");

@@ -4,11 +4,9 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use fabproj::core::{
-    Activation, Anchor, Blend, Chart, Frame, LatentSet, Layer, Model, Network, Status,
-};
-use fabproj::file::{FileError, ModelFile, Record};
+use fabproj::core::{Activation, Anchor, Chart, Frame, LatentSet, Layer, Network, Weights};
 use fabproj::set::built_in;
+use fabproj::{FileError, Model, RawOutcome};
 use serde_json::json;
 
 fn network(widths: &[usize], seed: u32, skip: Option<usize>) -> Network {
@@ -33,9 +31,8 @@ fn network(widths: &[usize], seed: u32, skip: Option<usize>) -> Network {
     }
 }
 
-/// Two charts of different latent dimensions, two decoders, parameters, anchors: every kind of tensor.
-fn example() -> Result<ModelFile, Box<dyn Error>> {
-    let set = built_in("moving-obstacle")?;
+/// Two charts of different latent dimensions, two decoders, x, anchors: every kind of tensor.
+fn weights() -> Weights {
     let frame = |dim: usize| Frame {
         centre: vec![0.1; dim],
         scale: vec![1.5; dim],
@@ -52,60 +49,47 @@ fn example() -> Result<ModelFile, Box<dyn Error>> {
             network(&[latent + 2, 2], 3, None),
         ],
         decoder_gate: Some(network(&[latent + 2, 4, 2], seed + 2, None)),
-        blend: Blend::Hard,
     };
     let anchor = |chart: usize, latent: usize| Anchor {
         chart,
         latent: vec![0.1; latent],
-        parameters: vec![0.25, -0.5],
+        x: vec![0.25, -0.5],
         point: vec![1.0, f32::MIN_POSITIVE],
     };
-    let model = Model {
+    Weights {
         dim: 2,
-        parameter_dim: 2,
+        x_dim: 2,
         frame: frame(2),
-        parameter_frame: frame(2),
+        x_frame: frame(2),
         gate: Some(network(&[4, 6, 2], 9, None)),
         charts: vec![chart(2, 10), chart(3, 20)],
         discriminator: Some(network(&[4, 5, 1], 30, None)),
         anchors: vec![anchor(1, 3), anchor(0, 2)],
-        lift: None,
-    };
-    let record = Record {
-        preset: "default".into(),
-        seed: u64::MAX,
-        config: json!({ "steps": 4500, "margin": 0.1 + 0.2, "dim": "a key that the header uses too" }),
-        training: json!({ "loss": 1.234_567_890_123_456_7e-5 }),
-        certificate: Some(json!({ "samples": 100_000, "raw_feasible": 0.998 })),
-        ..Record::of(&*set)
-    };
-    Ok(ModelFile { model, record })
+        equations: None,
+    }
+}
+
+fn example() -> Result<Model, Box<dyn Error>> {
+    Ok(Model::new(weights(), &built_in("moving-obstacle")?)?)
 }
 
 #[test]
 fn saving_and_loading_keeps_every_bit() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("model.fab");
+    let path = folder.path().join("model.safetensors");
     let file = example()?;
     file.save(&path)?;
-    let loaded = ModelFile::load(&path)?;
+    let loaded = Model::load(&path)?;
     assert_eq!(loaded, file);
     assert_eq!(loaded.to_bytes()?, fs::read(&path)?);
     assert_eq!(
-        loaded.record.set.hash,
+        loaded.record().set_hash(),
         built_in("moving-obstacle")?.description().hash()
     );
-
-    let (before, after) = (file.projector()?, loaded.projector()?);
-    let mut workspace = before.workspace();
-    let (mut a, mut b) = ([0.0; 2], [0.0; 2]);
-    let status = before.project(&[2.0, -1.0], &[0.5, 0.5], &mut a, &mut workspace)?;
-    assert_ne!(status, Status::NotFinite);
-    assert_eq!(
-        after.project(&[2.0, -1.0], &[0.5, 0.5], &mut b, &mut workspace)?,
-        status
-    );
-    assert_eq!(a, b);
+    let (before, after) = (file.projector(), loaded.projector());
+    let (y, outcome) = before.project(&[2.0, -1.0], &[0.5, 0.5])?;
+    assert_ne!(outcome, RawOutcome::NotFinite);
+    assert_eq!(after.project(&[2.0, -1.0], &[0.5, 0.5])?, (y, outcome));
     Ok(())
 }
 
@@ -119,7 +103,7 @@ fn any_safetensors_reader_finds_the_parts() -> Result<(), Box<dyn Error>> {
     assert_eq!(weight.dtype(), safetensors::Dtype::F32);
     assert_eq!(weight.shape(), [8, 4]);
     let first = f32::from_le_bytes(weight.data()[..4].try_into()?);
-    assert_eq!(first, file.model.charts[0].encoder.layers[0].weights[0]);
+    assert_eq!(first, file.weights().charts[0].encoder.layers[0].weights[0]);
     assert_eq!(
         tensors.tensor("charts.0.encoder.skip.weight")?.shape(),
         [2, 2]
@@ -150,18 +134,18 @@ fn any_safetensors_reader_finds_the_parts() -> Result<(), Box<dyn Error>> {
     assert_eq!(json["charts"][1]["encoder"]["widths"], json!([4, 8, 3]));
     assert_eq!(json["charts"][0]["latent"]["kind"], "ball");
     assert_eq!(json["set"]["description"]["name"], "moving-obstacle");
-    assert_eq!(json["config"]["steps"], 4500);
+    assert_eq!(json["names"], json!(["y0", "y1"]));
     Ok(())
 }
 
 fn load_error(path: &Path) -> String {
-    ModelFile::load(path).expect_err("not a model").to_string()
+    Model::load(path).expect_err("not a model").to_string()
 }
 
 #[test]
 fn other_files_are_named_for_what_they_are() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("model.fab");
+    let path = folder.path().join("model.safetensors");
     assert!(load_error(&path).contains("cannot read"));
     assert!(load_error(folder.path()).contains("cannot read"));
     let whole = example()?.to_bytes()?;
@@ -184,14 +168,14 @@ fn other_files_are_named_for_what_they_are() -> Result<(), Box<dyn Error>> {
 #[test]
 fn a_later_format_asks_for_an_update() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("model.fab");
+    let path = folder.path().join("model.safetensors");
     let bytes = example()?.to_bytes()?;
     let text = br#"\"format\":1"#;
     let place = bytes.windows(text.len()).position(|window| window == text);
     let mut later = bytes.clone();
     later[place.ok_or("the version")? + text.len() - 1] = b'7';
     fs::write(&path, later)?;
-    let error = ModelFile::load(&path).expect_err("a later version");
+    let error = Model::load(&path).expect_err("a later version");
     assert!(matches!(error, FileError::TooNew { .. }));
     assert!(error.to_string().contains("format version 7"), "{error}");
     Ok(())
@@ -200,23 +184,22 @@ fn a_later_format_asks_for_an_update() -> Result<(), Box<dyn Error>> {
 #[test]
 fn a_failed_save_leaves_the_old_file() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("model.fab");
-    let mut file = example()?;
-    file.save(&path)?;
+    let path = folder.path().join("model.safetensors");
+    example()?.save(&path)?;
     let before = fs::read(&path)?;
 
-    file.model.charts[0].encoder.layers[0].bias[0] = f32::NAN;
-    let error = file.save(&path).expect_err("NaN is not saved");
+    let mut broken = weights();
+    broken.charts[0].encoder.layers[0].bias[0] = f32::NAN;
+    let error = Model::new(broken, &built_in("moving-obstacle")?).expect_err("NaN does not run");
     assert!(
         error
             .to_string()
             .contains("charts[0].encoder.layers[0].bias"),
         "{error}"
     );
-    assert_eq!(fs::read(&path)?, before);
 
     let file = example()?;
-    let nowhere = path.join("below-a-file.fab");
+    let nowhere = path.join("below-a-file");
     let error = file.save(&nowhere).expect_err("a file is no folder");
     assert!(matches!(error, FileError::Write { .. }), "{error}");
     assert_eq!(fs::read(&path)?, before);

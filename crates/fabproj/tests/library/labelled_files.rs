@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use fabproj::data::labelled::{Columns, LabelledData, LabelledError, read};
+use fabproj::labelled::{Columns, LabelledData, LabelledError, read};
 use proptest::prelude::*;
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/labelled")
+        .join("tests/library/labelled")
         .join(name)
 }
 
