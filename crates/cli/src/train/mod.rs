@@ -91,7 +91,7 @@ pub struct Task {
 
     /// The labelled points, once they are read.
     #[arg(skip)]
-    points: OnceCell<Option<LabelledData>>,
+    points: OnceCell<Option<Box<LabelledData>>>,
 }
 
 /// Runs `fabproj train`.
@@ -142,10 +142,10 @@ impl Task {
             Some(points) => points,
             None => {
                 let points = self.labels.read(&self.set)?;
-                self.points.get_or_init(|| points)
+                self.points.get_or_init(|| points.map(Box::new))
             }
         };
-        Ok(points.as_ref())
+        Ok(points.as_deref())
     }
 
     /// The set: built in, described by a file, or learned from labelled points.

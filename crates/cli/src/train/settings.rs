@@ -132,43 +132,46 @@ fn assign<C: DeserializeOwned>(
     value: Value,
     place: &str,
 ) -> Result<()> {
-    let unknown = put(settings, key, value);
-    let read = serde_json::from_value::<C>(settings.clone());
-    read.map(|_| ()).map_err(|error| {
-        let problem = unknown.unwrap_or_else(|| error.to_string());
-        wrong_usage(format!("{place}: {problem}"))
-    })
+    let wrong = |problem: String| wrong_usage(format!("{place}: {problem}"));
+    let unknown = put(settings, key, value.clone()).err();
+    if let Some(problem) = &unknown {
+        // Some settings are not written while they have their usual value: whether this is one of them is
+        // found by reading it.
+        match settings {
+            Value::Object(fields) if !key.contains('.') && !value.is_object() => {
+                fields.insert(key.replace('_', "-"), value);
+            }
+            _ => return Err(wrong(problem.clone())),
+        }
+    }
+    match serde_json::from_value::<C>(settings.clone()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(wrong(unknown.unwrap_or_else(|| error.to_string()))),
+    }
 }
 
-/// Sets a field. For one that is not there yet the result is what to say if there is no such setting: some
-/// settings are left out of what is written while they have their usual value.
-fn put(settings: &mut Value, key: &str, value: Value) -> Option<String> {
+fn put(settings: &mut Value, key: &str, value: Value) -> Result<(), String> {
     let (first, rest) = match key.split_once('.') {
         Some((first, rest)) => (first, Some(rest)),
         None => (key, None),
     };
     let Value::Object(fields) = settings else {
-        *settings = Value::Null;
-        return Some(format!("it has no part `{key}`"));
+        return Err(format!("it has no part `{key}`"));
     };
     let Some(name) = known(fields, first) else {
         let near = near_names(first, fields.keys().map(String::as_str));
-        fields.insert(first.replace('_', "-"), value);
-        return Some(format!("unknown setting `{first}`{}", did_you_mean(&near)));
+        return Err(format!("unknown setting `{first}`{}", did_you_mean(&near)));
     };
     let field = fields.entry(name).or_insert(Value::Null);
     match (rest, value) {
         (Some(rest), value) => put(field, rest, value),
         // A table of a file changes the fields that it names and leaves the others.
-        (None, Value::Object(parts)) if field.is_object() => {
-            let unknown = parts
-                .into_iter()
-                .filter_map(|(key, value)| put(field, &key, value));
-            unknown.last()
-        }
+        (None, Value::Object(parts)) if field.is_object() => parts
+            .into_iter()
+            .try_for_each(|(key, value)| put(field, &key, value)),
         (None, value) => {
             *field = value;
-            None
+            Ok(())
         }
     }
 }
