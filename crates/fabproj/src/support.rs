@@ -31,6 +31,45 @@ pub fn near_names<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) ->
         .collect()
 }
 
+/// `; did you mean `a`, `b` or `c`?`, or nothing where there are no names.
+///
+/// ```
+/// use fabproj::support::did_you_mean;
+/// assert_eq!(did_you_mean(&["star".into(), "torus".into()]), "; did you mean `star` or `torus`?");
+/// assert_eq!(did_you_mean(&[]), "");
+/// ```
+pub fn did_you_mean(near: &[String]) -> String {
+    let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => String::new(),
+        Some((last, [])) => format!("; did you mean {last}?"),
+        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
+    }
+}
+
+/// A share in per cent. Never rounded up to 100 or down to 0: those are said only when they are true.
+pub fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    let digits = if value >= 100.0 || value <= 0.0 {
+        return format!("{value:.0} %");
+    } else if value > 99.99 {
+        4
+    } else if !(1.0..=99.0).contains(&value) {
+        2
+    } else {
+        1
+    };
+    let scale = 10_f64.powi(digits);
+    let value = (value * scale).floor() / scale;
+    format!("{value:.*} %", digits as usize)
+}
+
+/// A confidence in per cent, as it was asked for.
+pub fn confidence(share: f64) -> String {
+    let text = format!("{:.6}", 100.0 * share);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// Writes a file as a whole or not at all: to a temporary file beside it, synchronised with the disk,
 /// then renamed. After an error, or if the process is killed, what was there before is still there.
 ///
@@ -77,6 +116,17 @@ mod tests {
     #[test]
     fn at_most_three_are_offered() {
         assert_eq!(near_names("", ["a", "b", "c", "d"]).len(), 3);
+    }
+
+    #[test]
+    fn shares_are_never_made_better_than_they_are() {
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.999_999_9), "99.9999 %");
+        assert_eq!(percent(0.999_96), "99.9960 %");
+        assert_eq!(percent(0.995_49), "99.54 %");
+        assert_eq!(percent(0.5), "50.0 %");
+        assert_eq!(percent(0.000_42), "0.04 %");
+        assert_eq!(percent(0.0), "0 %");
     }
 
     #[test]

@@ -10,8 +10,9 @@ use crate::set::Set;
 /// Uniform draws from the bounds of y in search of a feasible point at one x.
 const EMPTY_DRAWS: usize = 1000;
 
-/// Draws that are asked about together.
-const EMPTY_ROWS: usize = 50;
+/// The most draws that are asked about together. The first are asked about in smaller parts: nearly always
+/// one of them is feasible, and queries can be costly.
+const MOST_ROWS: usize = 64;
 
 /// Whether no draw is feasible at x.
 pub(super) fn no_draw_is_feasible(
@@ -20,11 +21,16 @@ pub(super) fn no_draw_is_feasible(
     x: &[f64],
     rng: &mut ChaCha8Rng,
 ) -> bool {
-    (0..EMPTY_DRAWS / EMPTY_ROWS).all(|_| {
-        let y = region.points(EMPTY_ROWS, rng);
-        let x = x.repeat(EMPTY_ROWS);
-        !inside(set, &y, &x, EMPTY_ROWS).contains(&true)
-    })
+    let (mut left, mut rows) = (EMPTY_DRAWS, 1);
+    while left > 0 {
+        let y = region.points(rows, rng);
+        if inside(set, &y, &x.repeat(rows), rows).contains(&true) {
+            return false;
+        }
+        left -= rows;
+        rows = (2 * rows).min(MOST_ROWS).min(left);
+    }
+    true
 }
 
 /// Whether neither a draw nor the guard's search, begun in the middle of the bounds, is feasible at x.

@@ -1,13 +1,17 @@
 //! What can be wrong with a set, with the values that are wrong.
 
 use super::{Dimension, SetFileError};
+use crate::support::did_you_mean;
 
 /// Misuse of a set: an unknown name, sizes that do not fit, a matrix without inverse.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetError {
     /// No built-in set has this name.
-    #[error("there is no built-in set `{name}`; near names: {}; `fabproj sets` lists all", near.join(", "))]
+    #[error(
+        "unknown set `{name}`{} (`fabproj sets` lists all)",
+        did_you_mean(near)
+    )]
     Unknown {
         /// The name that was asked for.
         name: String,
@@ -15,7 +19,7 @@ pub enum SetError {
         near: Vec<String>,
     },
     /// A family of sets has no member of this dimension.
-    #[error("`{family}` exists for N = {dimensions}, not for N = {dim}")]
+    #[error("`{family}` needs N = {dimensions}, found N = {dim}")]
     Dimension {
         /// The family, as `fabproj sets` lists it.
         family: String,
@@ -45,8 +49,7 @@ pub enum SetError {
     },
     /// The set was learned from labelled points, and the model at hand does not hold it.
     #[error(
-        "the set was learned from the labelled points `{name}`: only a model that was trained for it holds it, \
-         in its discriminator"
+        "the set was learned from the labelled points `{name}`; only a model that was trained for it holds it"
     )]
     Learned {
         /// The name of the points.

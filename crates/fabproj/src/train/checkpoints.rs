@@ -88,10 +88,14 @@ impl Checkpoints {
         for entry in fs::read_dir(path)? {
             let file = entry?.path();
             let ending = file.extension().unwrap_or_default();
-            let identity = file.file_name().is_some_and(|name| name == IDENTITY);
-            if identity || ending == ENDING || ending == "tmp" {
+            if ending == ENDING || ending == "tmp" {
                 fs::remove_file(&file)?;
             }
+        }
+        // Last: states without their identity could be taken for those of another training.
+        match fs::remove_file(path.join(IDENTITY)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
         fs::remove_dir(path)
     }

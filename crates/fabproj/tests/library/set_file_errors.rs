@@ -18,13 +18,13 @@ fn errors_point_into_the_file() {
     let constraint = |text: &str| plane(&format!("[[constraint]]\nname = \"c\"\n{text}\n"));
     let expression = |text: &str| constraint(&format!("expr = \"{text}\""));
     let cases: Vec<(String, usize, usize, &str)> = vec![
-        (expression("a + c1 <= 2"), 5, 13, "no name `c1`"),
-        (expression("a + B <= 2"), 5, 13, "near names: b"),
+        (expression("a + c1 <= 2"), 5, 13, "unknown name `c1`"),
+        (expression("a + B <= 2"), 5, 13, "did you mean `b`"),
         (
             expression("sen(a) <= 2"),
             5,
             9,
-            "no function `sen`; near names: sin",
+            "unknown function `sen`; did you mean `sin`",
         ),
         (
             expression("sin <= 2"),
@@ -95,13 +95,13 @@ fn errors_point_into_the_file() {
             constraint("expr = '''\n a <= oops'''"),
             6,
             7,
-            "no name `oops`",
+            "unknown name `oops`",
         ),
         (
             constraint("expr = 3"),
             5,
             8,
-            "`expr` must be an expression in quotation marks, and here is a number",
+            "`expr` must be an expression in quotation marks, found a number",
         ),
         (constraint("any = \"a <= 1\""), 5, 7, "`any` must be a list"),
         (constraint("any = []"), 5, 7, "`any` is empty"),
@@ -115,19 +115,19 @@ fn errors_point_into_the_file() {
             constraint("any = [{ al = [\"a <= 1\"] }]"),
             5,
             10,
-            "no key `al` here; near names: all",
+            "unknown key `al`; did you mean `all`",
         ),
         (
             constraint("all = [{ any = [\"a <= 1\", \"d <= 1\"] }]"),
             5,
             28,
-            "no name `d`",
+            "unknown name `d`",
         ),
         (
             constraint("any = [\"a == 1\", \"b <= 1\"]"),
             5,
             11,
-            "give a tolerance there",
+            "use a tolerance there",
         ),
         (
             constraint("not = \"a == 1\""),
@@ -139,13 +139,13 @@ fn errors_point_into_the_file() {
             constraint("epxr = \"a <= 1\""),
             5,
             1,
-            "no key `epxr` here; near names: expr",
+            "unknown key `epxr`; did you mean `expr`",
         ),
         (
             constraint(""),
             3,
             1,
-            "exactly one of `expr`, `all`, `any`, `not`, and this one has none",
+            "exactly one of `expr`, `all`, `any`, `not`, found none",
         ),
         (
             constraint("expr = \"a <= 1\"\nall = [\"b <= 1\"]"),
@@ -165,7 +165,7 @@ fn errors_point_into_the_file() {
             plane("[lett]\nr = \"1\""),
             3,
             2,
-            "no key `lett` here; near names: let",
+            "unknown key `lett`; did you mean `let`",
         ),
         (
             plane("[let]\nr = \"s\"\ns = \"t+1\"\nt = \"r\"\n[[constraint]]\nexpr=\"a<=r\""),
@@ -195,7 +195,7 @@ fn errors_point_into_the_file() {
             plane("[let]\n\"1a\" = \"1\"\n[[constraint]]\nexpr=\"a<=1\""),
             4,
             1,
-            "`1a` is not a name",
+            "invalid name `1a`",
         ),
         (
             plane("[let]\nr = \"a <= 1\"\n[[constraint]]\nexpr=\"a<=1\""),
@@ -207,16 +207,16 @@ fn errors_point_into_the_file() {
             plane("[let]\nr = inf\n[[constraint]]\nexpr=\"a<=1\""),
             4,
             5,
-            "no name `inf`",
+            "unknown name `inf`",
         ),
-        ("y = [".to_owned(), 1, 6, "not TOML"),
+        ("y = [".to_owned(), 1, 6, "as TOML"),
         (String::new(), 1, 1, "`y` is missing"),
         ("y = []\nbounds = {}".to_owned(), 1, 5, "`y` is empty"),
         (
             "y = \"a\"\nbounds = {}".to_owned(),
             1,
             5,
-            "`y` must be a list of names, and here is text",
+            "`y` must be a list of names, found text",
         ),
         ("y = [\"a\"]".to_owned(), 1, 1, "`bounds` is missing"),
         (
@@ -229,7 +229,7 @@ fn errors_point_into_the_file() {
             "y = [\"a\"]\nbounds = { a = [1, -1] }".to_owned(),
             2,
             16,
-            "the bounds of `a` are [1, -1]",
+            "the smaller one first, found [1, -1]",
         ),
         (
             "y = [\"a\"]\nbounds = { a = [1, inf] }".to_owned(),
@@ -265,7 +265,7 @@ fn errors_point_into_the_file() {
             "y = [\"a\"]\nbounds = { a = [1, 2], aa = [1, 2] }".to_owned(),
             2,
             24,
-            "`aa` is not among the names of `y`; near names: a",
+            "`aa` is not among the names of `y`; did you mean `a`",
         ),
         (
             "y = [\"a\"]\nbounds = { a = [1, 2] }\nx = [\"t\"]".to_owned(),
@@ -299,7 +299,7 @@ fn errors_point_into_the_file() {
 #[test]
 fn the_line_is_shown_with_a_mark() {
     let text = plane("[[constraint]]\nexpr = \"a + β <= 2\"\n");
-    let shown = "line 4, column 13: there is no name `β`; near names: a, b, pi\n  \
+    let shown = "line 4, column 13: unknown name `β`; did you mean `a`, `b` or `pi`?\n  \
                  4 | expr = \"a + β <= 2\"\n    |             ^";
     assert_eq!(message(&text), shown);
     let long = plane(&format!(
@@ -331,9 +331,9 @@ fn hostile_texts_are_refused_quickly() {
         " }".repeat(10_000)
     );
     let nested = plane(&format!("[[constraint]]\nnot = {nested}\n"));
-    assert!(message(&nested).contains("not TOML"));
+    assert!(message(&nested).contains("as TOML"));
     let lists = plane(&format!("[[constraint]]\nall = {}\n", "[".repeat(10_000)));
-    assert!(message(&lists).contains("not TOML"));
+    assert!(message(&lists).contains("as TOML"));
     assert!(message(&" ".repeat(1_000_001)).contains("1000001; the limit is 1000000"));
     let different = (0..200_000).map(|i| format!("+{i}*a")).take(100_000);
     let many = constraint(format!("a {} <= 1", different.collect::<String>()));
@@ -352,7 +352,7 @@ fn files_are_named_in_errors() {
     std::fs::write(&path, b"name = \"\xff\"").unwrap();
     let binary = from_file(&path).err().unwrap().to_string();
     assert!(
-        binary.contains("set.toml, line 1, column 9: a set file is UTF-8 text"),
+        binary.contains("set.toml, line 1, column 9: a set file must be UTF-8 text"),
         "{binary}"
     );
     std::fs::write(&path, EXAMPLES[1]).unwrap();

@@ -145,7 +145,7 @@ fn read_text(text: &str) -> std::result::Result<FileSet, Fault> {
 /// .err()
 /// .unwrap();
 /// let message = error.to_string();
-/// assert!(message.starts_with("line 4, column 9: there is no name `sped`; near names: speed"));
+/// assert!(message.starts_with("line 4, column 9: unknown name `sped`; did you mean `speed`"));
 /// ```
 pub fn from_toml(text: &str) -> Result<Arc<dyn Set>> {
     Ok(Arc::new(FileSet::parse(text)?))

@@ -119,7 +119,7 @@ impl Header {
         let mut start = [0; 8];
         source.read_exact(&mut start).map_err(failed)?;
         if &start[..6] != MAGIC {
-            return Err(damaged(name, "is no numpy array"));
+            return Err(damaged(name, "is not a numpy array"));
         }
         let length = if start[6] == 1 {
             let mut bytes = [0; 2];

@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use anyhow::Result;
 use plotters::prelude::*;
 use rand::RngExt;
 
-use super::axes::{Axes, Chart};
-use super::canvas::{Area, failed, units};
-use super::gather::{Decode, Plane, Projected, Source};
-use super::style;
+use crate::axes::{Axes, Chart};
+use crate::canvas::{Area, failed, units};
+use crate::error::Result;
+use crate::gather::{Decode, Projected, Source};
+use crate::space::Plane;
+use crate::style;
 
 /// Rows and columns on which membership is looked at.
 const ROWS: usize = 260;

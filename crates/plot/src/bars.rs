@@ -1,13 +1,13 @@
 //! A panel for many dimensions: one input and its projection, coordinate by coordinate.
 
-use anyhow::Result;
 use fabproj::set::Interval;
 use plotters::prelude::*;
 
-use super::axes::Axes;
-use super::canvas::{Area, failed};
-use super::gather::Projected;
-use super::style;
+use crate::axes::Axes;
+use crate::canvas::{Area, failed};
+use crate::error::Result;
+use crate::gather::Projected;
+use crate::style;
 
 /// Half the width of a pair of bars; a coordinate has the width one.
 const HALF: f64 = 0.38;

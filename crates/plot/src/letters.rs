@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use anyhow::{Result, anyhow};
 use ttf_parser::{Face, OutlineBuilder};
 
-const REGULAR: &[u8] = include_bytes!("../../assets/Roboto-Regular-subset.ttf");
-const MEDIUM: &[u8] = include_bytes!("../../assets/Roboto-Medium-subset.ttf");
+use crate::error::{PlotError, Result};
+
+const REGULAR: &[u8] = include_bytes!("../assets/Roboto-Regular-subset.ttf");
+const MEDIUM: &[u8] = include_bytes!("../assets/Roboto-Medium-subset.ttf");
 
 /// The two faces that are built in.
 pub struct Letters {
@@ -16,8 +17,11 @@ pub struct Letters {
 
 impl Letters {
     pub fn load() -> Result<Self> {
-        let face =
-            |data| Face::parse(data, 0).map_err(|error| anyhow!("the built-in typeface: {error}"));
+        let face = |data| {
+            Face::parse(data, 0).map_err(|error| PlotError::Drawing {
+                problem: format!("the built-in typeface: {error}"),
+            })
+        };
         Ok(Self {
             regular: face(REGULAR)?,
             heavy: face(MEDIUM)?,
@@ -43,8 +47,7 @@ impl Letters {
                 let (contents, after) = after.split_once("</text>")?;
                 Some((attributes, contents, after))
             });
-            let (attributes, contents, after) =
-                parts.ok_or_else(|| anyhow!("a text of the figure has no end"))?;
+            let (attributes, contents, after) = parts.ok_or_else(|| text("it has no end"))?;
             outlined.push_str(before);
             self.outline(attributes, contents, &mut outlined)?;
             rest = after;
@@ -60,13 +63,13 @@ impl Letters {
         };
         let number = |name: &str| {
             let value = attribute(name).and_then(|value| value.parse::<f64>().ok());
-            value.ok_or_else(|| anyhow!("a text of the figure without {name}"))
+            value.ok_or_else(|| text(format!("it has no {}", name.trim())))
         };
         let heavy = attribute("font-family").is_some_and(|family| family.contains("Medium"));
         let face = if heavy { &self.heavy } else { &self.regular };
-        let text = unescaped(contents.trim());
+        let letters = unescaped(contents.trim());
         let size = number("font-size")?;
-        let width = size * width(face, &text);
+        let width = size * width(face, &letters);
         let left = number(" x").or_else(|_| number("x"))?
             - match attribute("text-anchor") {
                 Some("middle") => 0.5 * width,
@@ -80,7 +83,7 @@ impl Letters {
             x: left,
             y: number(" y")? + down,
         };
-        for letter in text.chars() {
+        for letter in letters.chars() {
             if let Some(glyph) = face.glyph_index(letter) {
                 face.outline_glyph(glyph, &mut path);
             }
@@ -88,13 +91,15 @@ impl Letters {
         }
         let turned = attribute("transform").map(|transform| format!(" transform=\"{transform}\""));
         let fill = attribute("fill").unwrap_or("#000000");
-        write!(
-            out,
-            "<path d=\"{}\" fill=\"{fill}\"{}/>",
-            path.data,
-            turned.unwrap_or_default()
-        )?;
+        let (data, turned) = (path.data, turned.unwrap_or_default());
+        out.push_str(&format!("<path d=\"{data}\" fill=\"{fill}\"{turned}/>"));
         Ok(())
+    }
+}
+
+fn text(problem: impl Into<String>) -> PlotError {
+    PlotError::Text {
+        problem: problem.into(),
     }
 }
 

@@ -1,11 +1,9 @@
 //! The example `examples/two-link-arm`: what the guard returns really clears the obstacle.
 
-mod common;
-
 use std::f64::consts::PI;
 use std::path::Path;
 
-use common::{run, run_with_input};
+use crate::common::{run, run_with_input};
 
 /// The arm of the set file once more, independently of it: the least distance from the obstacle's centre
 /// to either link.

@@ -1,13 +1,11 @@
-//! The sheet that figures are drawn on, and its picture in pixels.
+//! The sheet that figures are drawn on.
 
-use anyhow::{Context, Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use resvg::{tiny_skia, usvg};
 
-use super::letters::Letters;
-use super::style;
+use crate::error::{PlotError, Result};
+use crate::style;
 
 /// The library draws at whole units; a point of the figure has this many, so that small dots lie where
 /// they belong.
@@ -45,8 +43,10 @@ pub fn sheet(
 }
 
 /// Errors of the drawing library hold a type of its own.
-pub fn failed<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> anyhow::Error {
-    anyhow!("the figure could not be drawn: {error}")
+pub fn failed<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> PlotError {
+    PlotError::Drawing {
+        problem: error.to_string(),
+    }
 }
 
 /// A text's look.
@@ -99,49 +99,9 @@ pub fn write(area: &Area<'_>, text: &str, x: f64, y: f64, look: Look) -> Result<
         .map_err(failed)
 }
 
-/// The figure as PNG bytes, with the typeface that is built in: the same on every machine.
-pub fn rasterise(svg: &str, width: u32) -> Result<Vec<u8>> {
-    let svg = Letters::load()?.outlined(svg)?;
-    let options = usvg::Options::default();
-    let tree = usvg::Tree::from_str(&svg, &options).context("the figure could not be read back")?;
-    let scale = width as f32 / tree.size().width();
-    let height = (tree.size().height() * scale).ceil().max(1.0) as u32;
-    let mut pixels = tiny_skia::Pixmap::new(width, height)
-        .ok_or_else(|| anyhow!("a picture of {width} × {height} pixels cannot be made"))?;
-    let transform = tiny_skia::Transform::from_scale(scale, scale);
-    resvg::render(&tree, transform, &mut pixels.as_mut());
-    pixels
-        .encode_png()
-        .map_err(|error| anyhow!("the figure could not be made a PNG: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pictures_show_text_without_any_font_on_the_machine() {
-        let draw = |text: &str| {
-            let svg = sheet(200.0, 40.0, |area| {
-                let look = Look::new(16.0, style::INK);
-                write(area, text, 10.0, 20.0, look)?;
-                write(area, text, 100.0, 20.0, look.heavy())
-            });
-            let png = rasterise(&svg.unwrap(), 400).unwrap();
-            let pixels = tiny_skia::Pixmap::decode_png(&png).unwrap();
-            assert_eq!((pixels.width(), pixels.height()), (400, 80));
-            // Dark pixels left (regular) and right (heavy).
-            let dark = |from: u32, to: u32| {
-                let places = (0..80).flat_map(|y| (from..to).map(move |x| (x, y)));
-                let found = places.filter_map(|(x, y)| pixels.pixel(x, y));
-                found.filter(|pixel| pixel.red() < 100).count()
-            };
-            (dark(0, 190), dark(190, 400))
-        };
-        assert_eq!(draw(""), (0, 0));
-        let (regular, heavy) = draw("set φ");
-        assert!(regular > 100 && heavy > regular, "{regular} {heavy}");
-    }
 
     #[test]
     fn a_sheet_has_its_size_in_points() {

@@ -1,13 +1,11 @@
 //! `fabproj train`: files, resuming, stopping, settings.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Ran, folder, run, write};
-use fabproj::file::ModelFile;
+use crate::common::{Ran, folder, run, write};
+use fabproj::Model;
 use tempfile::TempDir;
 
 /// Settings with which a training takes a moment.
@@ -24,13 +22,17 @@ const TINY: [&str; 8] = [
 
 fn tiny<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["train", "concentric-circles", "--samples", "500"];
-    arguments.extend(TINY.iter().flat_map(|setting| ["--set", setting]));
+    arguments.extend(TINY.iter().flat_map(|setting| ["--setting", setting]));
     arguments.extend(more);
     arguments
 }
 
 fn train(folder: &Path, more: &[&str]) -> Ran {
     run(folder, &tiny(more))
+}
+
+fn settings(model: &Model) -> serde_json::Value {
+    serde_json::from_str(&model.record().settings_json()).expect("JSON")
 }
 
 fn empty() -> TempDir {
@@ -90,10 +92,10 @@ fn a_training_ends_with_a_table_and_files() {
         .into_iter()
         .all(seen)
     );
-    let file = ModelFile::load(folder.path().join("model")).unwrap();
-    assert_eq!(file.record.preset, "default");
-    assert_eq!(file.record.config["width"], 8);
-    assert!(file.record.certificate.is_some());
+    let model = Model::load(folder.path().join("model")).unwrap();
+    assert_eq!(model.record().recipe, "default");
+    assert_eq!(settings(&model)["width"], 8);
+    assert!(model.certificate().is_some());
 }
 
 #[test]
@@ -113,12 +115,19 @@ fn the_same_seed_gives_the_same_model_on_any_number_of_threads() {
 #[test]
 fn a_bad_result_comes_with_advice() {
     let folder = empty();
-    let ran = train(folder.path(), &["--set", "phase-two=1", "-o", "model"]).done();
-    assert!(
-        ran.stderr.contains("warning: only ") && ran.stderr.contains("try "),
-        "{}",
-        ran.stderr
-    );
+    let ran = train(
+        folder.path(),
+        &["--setting", "phase-two=1", "-o", "model", "--json"],
+    )
+    .done();
+    let json = ran.json();
+    assert_eq!(json["met_goals"], false);
+    let warnings = json["warnings"].to_string();
+    for part in ["the training missed its goals; try ", "\"only "] {
+        assert!(warnings.contains(part), "{warnings}");
+    }
+    let inspected = run(folder.path(), &["inspect", "model"]).done().stdout;
+    assert!(inspected.contains("missed"), "{inspected}");
 }
 
 #[test]
@@ -136,7 +145,7 @@ fn an_existing_model_is_replaced_only_by_force() {
     );
     assert_eq!(files(folder.path()), ["concentric-circles.safetensors"]);
     train(folder.path(), &["--force", "-q"]).done();
-    ModelFile::load(folder.path().join("concentric-circles.safetensors")).unwrap();
+    Model::load(folder.path().join("concentric-circles.safetensors")).unwrap();
 }
 
 #[test]
@@ -152,36 +161,43 @@ fn settings_come_from_preset_file_and_command_line() {
         "small",
         "--config",
         "config.toml",
-        "--set",
+        "--setting",
         "hinge=4",
         "-o",
         "model",
     ];
     train(folder.path(), &more).done();
-    let record = ModelFile::load(folder.path().join("model")).unwrap().record;
-    assert_eq!(record.preset, "small");
+    let model = Model::load(folder.path().join("model")).unwrap();
+    assert_eq!(model.record().recipe, "small");
+    let settings = settings(&model);
     // The command line has the last word.
-    assert_eq!(record.config["phase-two"], 60);
-    assert!((record.config["learning-rate"].as_f64().unwrap() - 0.001).abs() < 1e-9);
-    assert_eq!(record.config["hinge"], 4.0);
+    assert_eq!(settings["phase-two"], 60);
+    assert!((settings["learning-rate"].as_f64().unwrap() - 0.001).abs() < 1e-9);
+    assert_eq!(settings["hinge"], 4.0);
 }
 
 #[test]
 fn wrong_settings_are_named_with_the_way_out() {
     let folder = empty();
     let wrong = |setting: &str, parts: &[&str]| {
-        train(folder.path(), &["--set", setting]).failed(2, parts);
+        train(folder.path(), &["--setting", setting]).failed(2, parts);
     };
-    wrong("widht=8", &["widht", "near names: width"]);
-    wrong("width=wide", &["--set width=wide"]);
+    wrong(
+        "widht=8",
+        &["unknown setting `widht`; did you mean `width`"],
+    );
+    wrong("width=wide", &["--setting width=wide"]);
     wrong("width=0", &["width = 0", "from 1 to 4096"]);
     wrong("width", &["KEY=VALUE"]);
     write(folder.path(), "config.toml", "rws = 3\n");
     let ran = train(folder.path(), &["--config", "config.toml"]);
-    ran.failed(2, &["config.toml", "rws", "near names: rows"]);
+    ran.failed(
+        2,
+        &["config.toml, rws: unknown setting `rws`; did you mean `rows`"],
+    );
     write(folder.path(), "config.toml", "rows = \n");
     let ran = train(folder.path(), &["--config", "config.toml"]);
-    ran.failed(1, &["config.toml is not TOML"]);
+    ran.failed(1, &["cannot parse config.toml as TOML"]);
     train(folder.path(), &["--plot", "figure.jpg"]).failed(2, &["figure.jpg", ".svg or .png"]);
     assert_eq!(files(folder.path()), ["config.toml"]);
 }
@@ -193,7 +209,7 @@ fn a_set_without_feasible_points_is_refused() {
     write(folder.path(), "empty.toml", set);
     let ran = run(
         folder.path(),
-        &["train", "empty.toml", "--set", "draws=20000"],
+        &["train", "empty.toml", "--setting", "draws=20000"],
     );
     ran.failed(1, &["20000"]);
     assert!(!folder.path().join("empty.safetensors").exists());
@@ -215,14 +231,17 @@ fn a_place_that_cannot_be_written_to_is_found_before_the_training() {
 fn resuming_needs_something_to_resume() {
     let folder = folder();
     let ran = train(folder.path(), &["-o", "ring", "--resume"]);
-    ran.failed(1, &["nothing to resume", "without --resume"]);
-    assert!(ModelFile::load(folder.path().join("ring")).is_ok());
+    ran.failed(
+        1,
+        &["nothing to resume: ring.checkpoint", "without --resume"],
+    );
+    assert!(Model::load(folder.path().join("ring")).is_ok());
 }
 
 /// Starts a training that takes long, and waits until it makes steps.
 fn start_long(folder: &Path, model: &str, more: &[&str]) -> Child {
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("fabproj"))
-        .args(tiny(&["--set", "phase-two=5000", "-o", model]))
+        .args(tiny(&["--setting", "phase-two=5000", "-o", model]))
         .args(more)
         .current_dir(folder)
         .stdout(Stdio::piped())
@@ -265,7 +284,9 @@ fn ctrl_c_stops_cleanly_and_resuming_gives_the_same_model() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{message}");
     assert!(
-        message.contains("nothing is lost") && message.contains("--resume"),
+        message.contains("stopped")
+            && message.contains("fabproj train concentric-circles")
+            && message.contains(" --resume"),
         "{message}"
     );
     assert_eq!(
@@ -274,11 +295,12 @@ fn ctrl_c_stops_cleanly_and_resuming_gives_the_same_model() {
     );
 
     // Neither a new training nor another one may take its place by accident.
-    let long = ["--set", "phase-two=5000", "-q"];
+    let long = ["--setting", "phase-two=5000", "-q"];
     let with = |more: &[&str]| train(folder.path(), &[&long, more].concat());
     with(&["-o", "stopped"]).failed(1, &["--resume", "--force"]);
-    with(&["-o", "stopped", "--resume", "--seed", "4"]).failed(1, &["its seed is 0, not 4"]);
-    with(&["-o", "stopped", "--resume", "--set", "rows=32"]).failed(1, &["rows"]);
+    with(&["-o", "stopped", "--resume", "--seed", "4"])
+        .failed(1, &["its seed is 0, not 4", "--force"]);
+    with(&["-o", "stopped", "--resume", "--setting", "rows=32"]).failed(1, &["rows"]);
 
     with(&["-o", "stopped", "--resume"]).done();
     with(&["-o", "straight"]).done();
@@ -310,7 +332,7 @@ fn training_and_certificate_share_the_queries() {
     for set in ["two-moons", "moving-obstacle"] {
         let mut arguments = vec!["train", set, "--max-queries", "20000", "--json", "--force"];
         arguments.extend(["-o", "model"]);
-        arguments.extend(TINY.iter().flat_map(|setting| ["--set", setting]));
+        arguments.extend(TINY.iter().flat_map(|setting| ["--setting", setting]));
         let value = run(folder.path(), &arguments).done().json();
         let queries = |name: &str| value[name].as_u64().expect("a count");
         let both = queries("queries") + queries("certificate_queries");

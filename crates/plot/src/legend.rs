@@ -1,11 +1,11 @@
 //! What the colours mean, in one line.
 
-use anyhow::Result;
 use plotters::prelude::*;
 
-use super::canvas::{Area, Look, failed, units, write};
-use super::letters::Letters;
-use super::style;
+use crate::canvas::{Area, Look, failed, units, write};
+use crate::error::Result;
+use crate::letters::Letters;
+use crate::style;
 
 /// A sign and what it stands for.
 pub enum Entry {

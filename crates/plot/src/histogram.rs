@@ -1,11 +1,11 @@
 //! A panel of distributions.
 
-use anyhow::Result;
 use plotters::prelude::*;
 
-use super::axes::Axes;
-use super::canvas::{Area, failed, units};
-use super::style;
+use crate::axes::Axes;
+use crate::canvas::{Area, failed, units};
+use crate::error::Result;
+use crate::style;
 
 const BINS: usize = 60;
 

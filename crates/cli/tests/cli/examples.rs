@@ -1,8 +1,6 @@
 //! The commands of `examples/command-line` work as printed.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 
 #[cfg(unix)]
 #[test]

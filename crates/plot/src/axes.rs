@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use anyhow::Result;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::canvas::{Area, Look, failed, units, write};
-use super::letters::Letters;
-use super::style;
+use crate::canvas::{Area, Look, failed, units, write};
+use crate::error::Result;
+use crate::letters::Letters;
+use crate::style;
 
 /// A panel's inside, with its coordinates.
 pub type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;

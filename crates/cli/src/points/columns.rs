@@ -2,9 +2,9 @@
 
 use anyhow::{Result, bail};
 use csv::ByteRecord;
-use fabproj::near::near_names;
+use fabproj::support::{did_you_mean, near_names};
 
-use super::runner::Row;
+use super::Chunk;
 
 /// Places of the coordinates in a record.
 pub struct Columns {
@@ -33,8 +33,8 @@ impl Columns {
             .collect();
         if found.iter().all(|name| name.parse::<f64>().is_ok()) {
             bail!(
-                "the first line, {}, holds numbers and no names: expected a header with the columns \
-                 {}; for a file without a header, whose first columns are y and then x, pass --no-header",
+                "the first line, {}, is not a header; expected the columns {}, or pass --no-header where \
+                 the first columns are y, then x",
                 found.join(","),
                 expected(names, x_names)
             );
@@ -43,11 +43,11 @@ impl Columns {
             let mut places = (0..found.len()).filter(|index| found[*index] == *name);
             match (places.next(), places.next()) {
                 (Some(place), None) => Ok(place),
-                (Some(_), Some(_)) => bail!("there are two columns `{name}`: remove or rename one"),
+                (Some(_), Some(_)) => bail!("there are two columns `{name}`; remove or rename one"),
                 (None, _) => bail!(
-                    "there is no column `{name}`; expected {}; near names in the header: {}",
+                    "there is no column `{name}` (expected {}){}",
                     expected(names, x_names),
-                    near_names(name, found.iter().map(String::as_str)).join(", ")
+                    did_you_mean(&near_names(name, found.iter().map(String::as_str)))
                 ),
             }
         };
@@ -63,9 +63,9 @@ impl Columns {
         let needed = names.len() + x_names.len();
         if first.len() < needed {
             bail!(
-                "{} columns, but the model needs {needed}: {}",
-                first.len(),
-                expected(names, x_names)
+                "expected {needed} columns ({}), found {}",
+                expected(names, x_names),
+                first.len()
             );
         }
         Ok(Self {
@@ -75,8 +75,8 @@ impl Columns {
         })
     }
 
-    /// The numbers of a record, or what is wrong with one of them.
-    pub fn numbers(&self, record: &ByteRecord) -> Result<Row, String> {
+    /// Adds the numbers of a record to a chunk, or says what is wrong with one of them.
+    pub fn push_numbers(&self, record: &ByteRecord, chunk: &mut Chunk) -> Result<(), String> {
         let parse = |place: &usize| {
             let text = record.get(*place).unwrap_or_default();
             let text = String::from_utf8_lossy(text);
@@ -85,8 +85,7 @@ impl Columns {
             match text.parse::<f64>() {
                 Ok(value) if value.is_finite() => Ok(value),
                 Ok(value) => Err(format!(
-                    "column `{name}` is {value}: only finite numbers can be projected; remove or \
-                     repair the row"
+                    "column `{name}` is {value}, which is not finite; remove or repair the row"
                 )),
                 Err(_) if text.is_empty() => Err(format!("column `{name}` is empty")),
                 Err(_) => Err(format!(
@@ -94,25 +93,27 @@ impl Columns {
                 )),
             }
         };
-        Ok(Row {
-            y: self.y.iter().map(parse).collect::<Result<_, _>>()?,
-            x: self.x.iter().map(parse).collect::<Result<_, _>>()?,
-        })
+        for (places, values) in [(&self.y, &mut chunk.y), (&self.x, &mut chunk.x)] {
+            for place in places {
+                values.push(parse(place)?);
+            }
+        }
+        Ok(())
     }
 
-    /// The record with another point (the same text if `None`), and the status at its end.
+    /// The record with another point (the same text if `None`), and the outcome at its end.
     pub fn replaced(
         &self,
         record: &ByteRecord,
         point: Option<&[f64]>,
-        status: Option<&str>,
+        outcome: Option<&str>,
     ) -> ByteRecord {
         let mut fields: Vec<Vec<u8>> = record.iter().map(<[u8]>::to_vec).collect();
         for (place, value) in self.y.iter().zip(point.unwrap_or_default()) {
             // All digits of the f64: reading them back gives the very value that was checked.
             fields[*place] = value.to_string().into_bytes();
         }
-        fields.extend(status.map(|status| status.as_bytes().to_vec()));
+        fields.extend(outcome.map(|outcome| outcome.as_bytes().to_vec()));
         fields.iter().collect()
     }
 }

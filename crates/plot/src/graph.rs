@@ -1,27 +1,20 @@
-//! A panel for one dimension: what each input becomes.
+//! A panel for one free coordinate: what each input becomes.
 
-use anyhow::Result;
 use plotters::prelude::*;
 
-use super::axes::Axes;
-use super::canvas::{Area, failed, units};
-use super::gather::Source;
-use super::style;
+use crate::axes::Axes;
+use crate::canvas::{Area, failed, units};
+use crate::error::Result;
+use crate::gather::Source;
+use crate::style;
 
 const INPUTS: usize = 800;
 
 /// Draws the output of the projector over its input, at x.
-pub fn draw(
-    area: &Area<'_>,
-    source: &Source<'_>,
-    title: &str,
-    name: &str,
-    x: &[f64],
-) -> Result<()> {
-    let bounds = source.set.bounds();
-    let Some((low, high)) = bounds.first().copied() else {
-        return Ok(());
-    };
+pub fn draw(area: &Area<'_>, source: &mut Source<'_>, title: &str, x: &[f64]) -> Result<()> {
+    let line = source.space.line(&source.centre(x)?);
+    let name = &source.set.names()[line.coordinate];
+    let (low, high) = source.set.bounds()[line.coordinate];
     let axes = Axes {
         title,
         labels: [format!("{name}, input"), format!("{name}, projected")],
@@ -35,7 +28,7 @@ pub fn draw(
     let step = (vertical.end - vertical.start) / INPUTS as f64;
     let rows = (0..INPUTS).map(|row| vertical.start + row as f64 * step);
     let bands = rows
-        .filter(|y| source.set.contains(&[y + 0.5 * step], x))
+        .filter(|y| source.set.contains(&line.point(y + 0.5 * step), x))
         .map(|y| {
             let corners = [(horizontal.start, y), (horizontal.end, y + 1.2 * step)];
             Rectangle::new(corners, style::SET.filled())
@@ -44,8 +37,8 @@ pub fn draw(
     let mut dots = Vec::new();
     for index in 0..INPUTS {
         let input = low + (high - low) * (index as f64 + 0.5) / INPUTS as f64;
-        let projected = source.project(&[input], x)?;
-        let output = projected.output[0];
+        let projected = source.project(&line.point(input), x)?;
+        let output = projected.output[line.coordinate];
         if !vertical.contains(&output) {
             continue;
         }

@@ -1,10 +1,8 @@
 //! The example `examples/portfolio`: guarded weights obey the budget and the rule of the least position.
 
-mod common;
-
 use std::path::Path;
 
-use common::{run, run_with_input};
+use crate::common::{run, run_with_input};
 
 /// Proposals with a label: weights that take no notice of any rule.
 fn proposals(count: usize) -> String {
@@ -37,7 +35,7 @@ fn guarded_weights_obey_every_rule() {
     let ran = run_with_input(folder.path(), &arguments, &proposals(500)).done();
     assert_eq!(
         ran.stdout.lines().next(),
-        Some("fund,w1,w2,w3,w4,w5,w6,w7,w8,status")
+        Some("fund,w1,w2,w3,w4,w5,w6,w7,w8,outcome")
     );
     for line in ran.stdout.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();

@@ -1,14 +1,14 @@
 //! Panels of latent spaces: the latent set, and where inputs are encoded.
 
-use anyhow::Result;
 use fabproj::core::LatentSet;
 use plotters::prelude::*;
 
-use super::axes::{Axes, Chart};
-use super::canvas::{Area, failed, units};
-use super::gather::{Encoding, Source};
-use super::histogram::{Histogram, Series};
-use super::style;
+use crate::axes::{Axes, Chart};
+use crate::canvas::{Area, failed, units};
+use crate::error::Result;
+use crate::gather::{Encoding, Source};
+use crate::histogram::{Histogram, Series};
+use crate::style;
 
 /// Charts that are drawn at most, and the size in points that each needs at least.
 const MOST_CHARTS: usize = 9;
