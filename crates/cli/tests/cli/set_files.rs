@@ -129,7 +129,11 @@ fn equalities_hold_in_every_output() {
     run(folder, &["plot", "budget", "-o", "budget.svg"]).done();
     run(folder, &["bench", "budget", "--calls", "100"]).done();
     // The same dimensions, other equations: nothing passes the test, and nothing is said to.
-    write(folder, "other.toml", &BUDGET.replace("== total", "== total + 50"));
+    write(
+        folder,
+        "other.toml",
+        &BUDGET.replace("== total", "== total + 50"),
+    );
     let other = ["project", "budget", "--guard", "other.toml", "--other-set"];
     let out = run_with_input(folder, &other, &points).done().stdout;
     for row in out.lines().skip(1) {
