@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use fab_method::{CheckedPaperConfig, LabelledPoints, PaperConfig, PaperTrainError, PaperTrained};
+use fab_method::{
+    CheckedPaperSettings, LabelledPoints, PaperSettings, PaperTrainError, PaperTrained,
+};
+use fabproj::Session;
 use fabproj::data::labelled::LabelledData;
 use fabproj::set::Set;
-use fabproj::train::Session;
 use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::options::Common;
 use fabproj_cli::train::{Outcome, Recipe, Task, train};
@@ -42,8 +44,8 @@ const QUICK_EFFORT: f64 = 0.02;
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let (name, mut base) = match arguments.preset {
-        Preset::Released => ("paper", PaperConfig::released()),
-        Preset::Text => ("paper-text", PaperConfig::text()),
+        Preset::Released => ("paper", PaperSettings::released()),
+        Preset::Text => ("paper-text", PaperSettings::text()),
     };
     let settings = &arguments.task.settings;
     if settings.quick {
@@ -67,8 +69,8 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
 /// The paper's recipe with its settings.
 struct Paper {
     name: String,
-    config: PaperConfig,
-    checked: CheckedPaperConfig,
+    config: PaperSettings,
+    checked: CheckedPaperSettings,
 }
 
 impl Recipe for Paper {
@@ -109,7 +111,7 @@ impl Recipe for Paper {
 
 fn train_labelled(
     labelled: &LabelledData,
-    config: &CheckedPaperConfig,
+    config: &CheckedPaperSettings,
     seed: u64,
     session: &Session,
 ) -> Result<PaperTrained, PaperTrainError> {

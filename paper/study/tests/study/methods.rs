@@ -1,5 +1,4 @@
 //! Methods from training to answer, with trainings that are too short to be good.
-#![allow(clippy::unwrap_used)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -8,11 +7,11 @@ use std::sync::Arc;
 
 use fab_study::method::{Guarded, Method, Ours, Polish, Task, catalogue, find};
 use fab_study::plan::{Plan, Selection};
-use fab_study::protocol::{Answers, Exam, Protocol};
+use fab_study::protocol::{Answers, Evaluation, Protocol};
 use fab_study::solver_net::Unsupervised;
 use fab_study::store::digest;
-use fab_study::{Effort, Objective, StudySet, Workshop};
-use fabproj::train::ShapeConfig;
+use fab_study::{Context, Effort, Objective, StudySet};
+use fabproj::Settings;
 
 /// Counts the allocations of this thread.
 struct Counting;
@@ -44,11 +43,15 @@ const FEW: Protocol = Protocol {
 };
 
 fn tiny() -> Effort {
-    let projector = ShapeConfig {
+    let projector = Settings {
+        charts: Some(1),
         phase_two: 500,
         samples: 1000,
+        feasible: 3000,
+        infeasible: 3000,
+        boundary: 2000,
         rounds: 1,
-        ..ShapeConfig::quick()
+        ..Settings::quick()
     };
     Effort {
         paper_epochs: 0.001,
@@ -60,23 +63,23 @@ fn tiny() -> Effort {
 }
 
 fn answers(method: &str, set: &str, objective: Objective) -> (Answers, Option<Answers>) {
-    let shop = Workshop::in_memory(tiny());
+    let context = Context::in_memory(tiny());
     let set = StudySet::open(set).unwrap();
     let entry = find(method).unwrap();
-    let made = entry.make(shop.effort());
+    let made = entry.make(context.effort());
     let task = Task {
         set: set.clone(),
         objective,
         seed: 3,
-        shop: &shop,
+        context: &context,
     };
     let mut trained = made.train(&task).unwrap();
-    let exam = Exam::prepare(&set, objective, &FEW).unwrap();
-    let raw = exam.examine(&set, trained.solver.as_mut());
+    let evaluation = Evaluation::prepare(&set, objective, &FEW).unwrap();
+    let raw = evaluation.evaluate(&set, trained.solver.as_mut());
     let guarded = made.projector().filter(|_| entry.guarded).map(|recipe| {
-        let shared = shop.projector(&set, &recipe, 3).unwrap();
-        let mut guarded = Guarded::new(trained.solver, &set, shared.projector).unwrap();
-        exam.examine(&set, &mut guarded)
+        let shared = context.projector(&set, &recipe, 3).unwrap();
+        let mut guarded = Guarded::new(trained.solver, &set, &shared.projector).unwrap();
+        evaluation.evaluate(&set, &mut guarded)
     });
     (raw, guarded)
 }
@@ -94,15 +97,15 @@ fn ours_is_near_the_optimum_even_after_a_short_training_and_guarded_always_feasi
 
 #[test]
 fn polished_answers_are_nearer_to_the_optimum() {
-    let (shop, set) = (
-        Workshop::in_memory(tiny()),
+    let (context, set) = (
+        Context::in_memory(tiny()),
         StudySet::open("star-shaped").unwrap(),
     );
     for objective in Objective::ALL {
-        let exam = Exam::prepare(&set, objective, &FEW).unwrap();
+        let evaluation = Evaluation::prepare(&set, objective, &FEW).unwrap();
         let gap = |polish: Option<Polish>| {
             let ours = Ours {
-                projector: shop.effort().projector.clone(),
+                projector: context.effort().projector.clone(),
                 solver: Unsupervised {
                     steps: 200,
                     polish,
@@ -113,10 +116,13 @@ fn polished_answers_are_nearer_to_the_optimum() {
                 set: Arc::clone(&set),
                 objective,
                 seed: 3,
-                shop: &shop,
+                context: &context,
             };
             let mut trained = ours.train(&task).unwrap();
-            exam.examine(&set, trained.solver.as_mut()).true_gap.mean
+            evaluation
+                .evaluate(&set, trained.solver.as_mut())
+                .true_gap
+                .mean
         };
         let (plain, polished) = (gap(None), gap(Some(Polish::default())));
         assert!(
@@ -154,9 +160,9 @@ fn the_network_baselines_run_from_end_to_end() {
 
 #[test]
 fn answers_allocate_nothing() {
-    let shop = Workshop::in_memory(tiny());
+    let context = Context::in_memory(tiny());
     let set = StudySet::open("concentric-circles").unwrap();
-    let exam = Exam::prepare(&set, Objective::Quadratic, &FEW).unwrap();
+    let evaluation = Evaluation::prepare(&set, Objective::Quadratic, &FEW).unwrap();
     for method in [
         "fabproj",
         "projected-gradient",
@@ -174,14 +180,14 @@ fn answers_allocate_nothing() {
             set: set.clone(),
             objective: Objective::Quadratic,
             seed: 3,
-            shop: &shop,
+            context: &context,
         };
-        let made = find(method).unwrap().make(shop.effort());
+        let made = find(method).unwrap().make(context.effort());
         let mut trained = made.train(&task).unwrap();
         let mut y = [0.0; 2];
-        trained.solver.answer(&exam.problems()[0], &mut y);
+        trained.solver.answer(&evaluation.problems()[0], &mut y);
         let before = ALLOCATIONS.get();
-        for problem in exam.problems() {
+        for problem in evaluation.problems() {
             trained.solver.answer(problem, &mut y);
         }
         assert_eq!(ALLOCATIONS.get(), before, "{method}");

@@ -1,23 +1,19 @@
-//! What the tasks of a study share: projectors, training targets, problems, the wish to stop.
+//! What the tasks of a study share: settings, trained projectors, training targets, problems, the stop flag.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
 
-use fab_method::PaperConfig;
-use fabproj::core::Projector;
-use fabproj::file::{ModelFile, Record};
-use fabproj::train::{RECIPE, Session, ShapeConfig, shape};
+use fab_method::{Paper, PaperSettings};
+use fabproj::{Event, Model, Observer, Projector, Session, Settings, train_with};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::method::{Mapping, MappingConfig, Task};
-use crate::plan::{Event, Observer};
 use crate::problem::Objective;
-use crate::protocol::{Exam, Protocol};
+use crate::protocol::{Evaluation, Protocol};
 use crate::solver_net::Targets;
-use crate::store::{Found, Store, VERSION, digest};
+use crate::store::{Found, Store, VERSION, digest, to_value};
 use crate::{Effort, StudyError, StudySet};
 
 /// How a projector is trained.
@@ -25,19 +21,38 @@ use crate::{Effort, StudyError, StudySet};
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectorRecipe {
     /// The paper's method.
-    Paper(PaperConfig),
-    /// Our recipe.
-    Shape(ShapeConfig),
+    Paper(PaperSettings),
+    /// The recipe of fabproj.
+    // Its name in the keys of stored results.
+    #[serde(rename = "shape")]
+    Default(Settings),
 }
 
 impl ProjectorRecipe {
-    /// What results are kept under: the settings, and which version of our recipe they are for.
+    /// What results are kept under: the settings, and the version of our recipe.
     pub(crate) fn key(&self) -> Value {
         let mut key = to_value(self);
-        if let (Self::Shape(_), Value::Object(fields)) = (self, &mut key) {
-            fields.insert("version".to_owned(), RECIPE.into());
+        if let (Self::Default(_), Value::Object(fields)) = (self, &mut key) {
+            fields.insert("version".to_owned(), Settings::VERSION.into());
         }
         key
+    }
+
+    fn train(&self, set: &StudySet, seed: u64, session: &Session) -> Result<Model, StudyError> {
+        let model = match self {
+            Self::Default(settings) => {
+                let settings = Settings {
+                    seed,
+                    ..settings.clone()
+                };
+                train_with(set.set(), &settings, session)?
+            }
+            Self::Paper(settings) => {
+                let recipe = Paper::new(settings.clone().validate()?, seed);
+                train_with(set.set(), &recipe, session)?
+            }
+        };
+        Ok(model)
     }
 }
 
@@ -50,15 +65,17 @@ pub struct SharedProjector {
     pub key: String,
 }
 
-/// Things that are made once and used by many threads: who comes second waits for the first.
-struct Shelf<T> {
-    places: Mutex<HashMap<String, Arc<Mutex<Option<T>>>>>,
+/// Values that are made once and used by many threads; later callers wait for the first.
+struct Cache<T> {
+    entries: Mutex<HashMap<String, Entry<T>>>,
 }
 
-impl<T: Clone> Shelf<T> {
+type Entry<T> = Arc<Mutex<Option<T>>>;
+
+impl<T: Clone> Cache<T> {
     fn new() -> Self {
         Self {
-            places: Mutex::new(HashMap::new()),
+            entries: Mutex::new(HashMap::new()),
         }
     }
 
@@ -67,35 +84,35 @@ impl<T: Clone> Shelf<T> {
         key: &str,
         make: impl FnOnce() -> Result<T, StudyError>,
     ) -> Result<T, StudyError> {
-        let place = {
-            let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(places.entry(key.to_owned()).or_default())
+        let entry = {
+            let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(entries.entry(key.to_owned()).or_default())
         };
-        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(thing) = place.as_ref() {
-            return Ok(thing.clone());
+        let mut entry = entry.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = entry.as_ref() {
+            return Ok(value.clone());
         }
-        Ok(place.insert(make()?).clone())
+        Ok(entry.insert(make()?).clone())
     }
 }
 
 /// What the tasks of a study share.
-pub struct Workshop<'a> {
+pub struct Context<'a> {
     effort: Effort,
     protocol: Protocol,
     store: Option<&'a Store>,
     observer: Option<&'a dyn Observer>,
     stop: Option<&'a AtomicBool>,
     /// Held for writing while something is timed.
-    quiet: RwLock<()>,
-    projectors: Shelf<SharedProjector>,
-    targets: Shelf<Arc<Targets>>,
-    mappings: Shelf<Arc<Mapping>>,
-    exams: Shelf<Arc<Exam>>,
+    timing: RwLock<()>,
+    projectors: Cache<SharedProjector>,
+    targets: Cache<Arc<Targets>>,
+    mappings: Cache<Arc<Mapping>>,
+    evaluations: Cache<Arc<Evaluation>>,
 }
 
-impl<'a> Workshop<'a> {
-    /// Without a store: everything is made anew in each process.
+impl<'a> Context<'a> {
+    /// Without a store: each process trains its own projectors.
     pub fn in_memory(effort: Effort) -> Self {
         Self {
             effort,
@@ -103,20 +120,22 @@ impl<'a> Workshop<'a> {
             store: None,
             observer: None,
             stop: None,
-            quiet: RwLock::new(()),
-            projectors: Shelf::new(),
-            targets: Shelf::new(),
-            mappings: Shelf::new(),
-            exams: Shelf::new(),
+            timing: RwLock::new(()),
+            projectors: Cache::new(),
+            targets: Cache::new(),
+            mappings: Cache::new(),
+            evaluations: Cache::new(),
         }
     }
 
-    /// With another number of problems.
+    /// Sets the number of problems.
+    #[must_use]
     pub fn with_protocol(self, protocol: Protocol) -> Self {
         Self { protocol, ..self }
     }
 
-    /// With a store for projectors.
+    /// Sets the store that keeps projectors.
+    #[must_use]
     pub fn with_store(self, store: &'a Store) -> Self {
         Self {
             store: Some(store),
@@ -124,7 +143,8 @@ impl<'a> Workshop<'a> {
         }
     }
 
-    /// With somebody to be told of warnings.
+    /// Sets the observer of progress and warnings.
+    #[must_use]
     pub fn with_observer(self, observer: &'a dyn Observer) -> Self {
         Self {
             observer: Some(observer),
@@ -132,7 +152,8 @@ impl<'a> Workshop<'a> {
         }
     }
 
-    /// With a flag that is set from outside to stop.
+    /// Sets the stop flag.
+    #[must_use]
     pub fn with_stop(self, stop: &'a AtomicBool) -> Self {
         Self {
             stop: Some(stop),
@@ -150,24 +171,26 @@ impl<'a> Workshop<'a> {
         self.protocol
     }
 
-    /// The flag that is set from outside to stop.
-    pub fn stop(&self) -> Option<&'a AtomicBool> {
-        self.stop
+    /// The environment of a training: the stop flag alone.
+    pub(crate) fn session(&self) -> Session<'a> {
+        match self.stop {
+            Some(stop) => Session::new().stop(stop),
+            None => Session::new(),
+        }
     }
 
-    /// Does what is timed while the trainings of all other threads wait: two threads often share a core.
-    pub fn quietly<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _quiet = self.quiet.write().unwrap_or_else(PoisonError::into_inner);
+    /// Runs what is timed while the trainings of all other threads wait: two threads often share a core.
+    pub fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _timing = self.timing.write().unwrap_or_else(PoisonError::into_inner);
         work()
     }
 
-    /// Asked before each step of a training: waits while something is timed, and fails if the study
-    /// should stop.
+    /// Called before each step of a training: waits while something is timed.
     ///
     /// # Errors
-    /// [`StudyError::Stopped`].
+    /// [`StudyError::Stopped`] when the stop flag is set.
     pub fn check_stop(&self) -> Result<(), StudyError> {
-        drop(self.quiet.read().unwrap_or_else(PoisonError::into_inner));
+        drop(self.timing.read().unwrap_or_else(PoisonError::into_inner));
         if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(StudyError::Stopped);
         }
@@ -186,70 +209,38 @@ impl<'a> Workshop<'a> {
     ) -> Result<SharedProjector, StudyError> {
         let key = projector_key(set, recipe, seed);
         self.projectors.get_or_make(&key, || {
-            let file = match self.stored(&key)? {
-                Some(file) => file,
+            let model = match self.stored(&key)? {
+                Some(model) => model,
                 None => {
-                    let file = self.trained(set, recipe, seed)?;
+                    let model = recipe.train(set, seed, &self.session())?;
                     if let Some(store) = self.store {
-                        store.save_model(&key, &file)?;
+                        store.save_model(&key, &model)?;
                     }
-                    file
+                    model
                 }
             };
             Ok(SharedProjector {
-                projector: Arc::new(file.projector()?),
+                projector: Arc::new(model.projector().clone()),
                 key: key.clone(),
             })
         })
     }
 
-    fn stored(&self, key: &str) -> Result<Option<ModelFile>, StudyError> {
+    fn stored(&self, key: &str) -> Result<Option<Model>, StudyError> {
         let Some(store) = self.store else {
             return Ok(None);
         };
         match store.model(key)? {
-            Found::This(file) => Ok(Some(file)),
+            Found::This(model) => Ok(Some(model)),
             Found::Nothing => Ok(None),
             Found::SetAside(path) => {
                 self.warn(&format!(
-                    "a damaged model was set aside as {}; it is trained again",
+                    "a damaged model was renamed to {}; it is trained again",
                     path.display()
                 ));
                 Ok(None)
             }
         }
-    }
-
-    fn trained(
-        &self,
-        set: &StudySet,
-        recipe: &ProjectorRecipe,
-        seed: u64,
-    ) -> Result<ModelFile, StudyError> {
-        let session = Session {
-            stop: self.stop,
-            ..Session::default()
-        };
-        let start = Instant::now();
-        let (model, preset, config) = match recipe {
-            ProjectorRecipe::Shape(config) => {
-                let (model, _) = shape(set.set(), config, seed, &session)?;
-                (model, "default", to_value(config))
-            }
-            ProjectorRecipe::Paper(config) => {
-                let checked = config.clone().validate()?;
-                let trained = fab_method::train(set.set(), &checked, seed, &session)?;
-                (trained.model, "paper", to_value(config))
-            }
-        };
-        let record = Record {
-            preset: preset.to_owned(),
-            seed,
-            config,
-            training: json!({ "seconds": start.elapsed().as_secs_f64() }),
-            ..Record::of(set.set())
-        };
-        Ok(ModelFile { model, record })
     }
 
     /// Problems with the points that the paper's solver networks learn to answer them with.
@@ -282,22 +273,32 @@ impl<'a> Workshop<'a> {
             .get_or_make(&key, || Ok(Arc::new(Mapping::train(config, task)?)))
     }
 
-    /// The problems that all methods are asked.
+    /// The problems that all methods answer.
     ///
     /// # Errors
     /// [`StudyError`] when they cannot be made.
-    pub fn exam(&self, set: &Arc<StudySet>, objective: Objective) -> Result<Arc<Exam>, StudyError> {
+    pub fn evaluation(
+        &self,
+        set: &Arc<StudySet>,
+        objective: Objective,
+    ) -> Result<Arc<Evaluation>, StudyError> {
         let key = format!("{} {objective}", set.name());
-        self.exams.get_or_make(&key, || {
-            Ok(Arc::new(Exam::prepare(set, objective, &self.protocol)?))
+        self.evaluations.get_or_make(&key, || {
+            let evaluation = Evaluation::prepare(set, objective, &self.protocol)?;
+            Ok(Arc::new(evaluation))
         })
     }
 
-    /// Tells the observer of something that a person should know.
-    pub fn warn(&self, message: &str) {
+    /// Tells the observer.
+    pub(crate) fn emit(&self, event: &Event) {
         if let Some(observer) = self.observer {
-            observer.observe(&Event::Warning { message });
+            observer.observe(event);
         }
+    }
+
+    /// Tells the observer of something that the user should know.
+    pub(crate) fn warn(&self, message: &str) {
+        self.emit(&Event::Warning { message });
     }
 }
 
@@ -309,8 +310,4 @@ pub(crate) fn projector_key(set: &StudySet, recipe: &ProjectorRecipe, seed: u64)
         "recipe": recipe.key(),
         "seed": seed,
     }))
-}
-
-fn to_value(value: &impl Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
 }

@@ -7,15 +7,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fab_method::{LossWeights, PaperConfig, PaperTrained, PaperTraining, select_released};
-use fabproj::certify::{Plan as CertificatePlan, certify};
-use fabproj::core::Projector;
-use fabproj::train::Session;
+use fab_method::{LossWeights, PaperSettings, PaperTraining, PhaseOne, grid, select_released};
+use fabproj::{Plan as CertificatePlan, Projector, certify};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::context::ProjectorRecipe;
 use crate::store::{Store, VERSION};
-use crate::workshop::ProjectorRecipe;
-use crate::{StudyError, StudySet, Workshop};
+use crate::{Context, StudyError, StudySet};
 
 /// Points from which a candidate's feasibility and coverage are measured.
 const SAMPLES: usize = 2_000;
@@ -32,7 +31,8 @@ pub struct SearchKey {
     /// The method whose projector it is.
     pub method: String,
     /// Its settings, of which the weights are replaced.
-    pub config: PaperConfig,
+    #[serde(rename = "config")]
+    pub settings: PaperSettings,
     /// The seed.
     pub seed: u64,
 }
@@ -99,17 +99,17 @@ impl Search {
         recipe: Option<ProjectorRecipe>,
         seed: u64,
     ) -> Option<Self> {
-        let Some(ProjectorRecipe::Paper(config)) = recipe else {
+        let Some(ProjectorRecipe::Paper(settings)) = recipe else {
             return None;
         };
         // Without a second phase there is nothing to weigh.
-        (config.phase_two_epochs > 0).then(|| Self {
+        (settings.phase_two_epochs > 0).then(|| Self {
             set: Arc::clone(set),
             key: SearchKey {
                 version: VERSION,
                 set: set.name().to_owned(),
                 method: method.to_owned(),
-                config,
+                settings,
                 seed,
             },
         })
@@ -120,7 +120,7 @@ impl Search {
         &self.key
     }
 
-    /// For people.
+    /// A name for messages.
     pub fn name(&self) -> String {
         let SearchKey {
             set, method, seed, ..
@@ -132,19 +132,15 @@ impl Search {
     ///
     /// # Errors
     /// [`StudyError`] when a training fails or is stopped.
-    pub fn run(&self, shop: &Workshop<'_>) -> Result<SearchRecord, StudyError> {
+    pub fn run(&self, context: &Context<'_>) -> Result<SearchRecord, StudyError> {
         let start = Instant::now();
-        let session = Session {
-            stop: shop.stop(),
-            ..Session::default()
-        };
-        let checked = self.key.config.clone().validate()?;
-        let training = PaperTraining::new(self.set.set(), &checked, self.key.seed)?;
-        let first = training.phase_one(&session)?;
-        let grid = training.grid(&first, &session)?;
-        let trials: Result<Vec<Trial>, StudyError> = grid
-            .iter()
-            .map(|(weights, trained)| self.judge(*weights, trained))
+        let settings = self.key.settings.clone().validate()?;
+        let training = PaperTraining::new(self.set.set(), &settings, self.key.seed)?;
+        let phase_one = training.phase_one(&context.session())?;
+        let weights: Vec<LossWeights> = grid().collect();
+        let trials: Result<Vec<Trial>, StudyError> = weights
+            .into_par_iter()
+            .map(|weights| self.trial(&training, &phase_one, weights, context))
             .collect();
         Ok(SearchRecord {
             key: self.key.clone(),
@@ -153,21 +149,31 @@ impl Search {
         })
     }
 
-    fn judge(&self, weights: LossWeights, trained: &PaperTrained) -> Result<Trial, StudyError> {
+    /// Trains and measures one combination.
+    fn trial(
+        &self,
+        training: &PaperTraining<'_>,
+        phase_one: &PhaseOne,
+        weights: LossWeights,
+        context: &Context<'_>,
+    ) -> Result<Trial, StudyError> {
+        let start = Instant::now();
+        let trained = training.phase_two(phase_one, weights, &context.session())?;
+        let seconds = start.elapsed().as_secs_f64();
         let plan = CertificatePlan {
             samples: SAMPLES,
             seed: self.key.seed,
             ..CertificatePlan::default()
         };
-        let projector = Projector::new(&trained.model)?;
+        let projector = Projector::new(&trained.weights)?;
         let certificate = certify(self.set.set(), &projector, &plan)?;
-        let second = trained.summary.phase_two.as_ref();
+        let steps = trained.summary.phase_two.map_or(0, |phase| phase.steps);
         Ok(Trial {
             weights,
             score: trained.summary.score.unwrap_or(0.0),
             feasible: certificate.raw_feasible,
             coverage: certificate.coverage.unwrap_or(0.0),
-            throughput: second.map_or(0.0, |phase| phase.steps as f64 / phase.seconds.max(1e-9)),
+            throughput: steps as f64 / seconds.max(1e-9),
         })
     }
 }
@@ -212,13 +218,13 @@ pub fn tuned_weights(store: &Store) -> Result<Option<String>, StudyError> {
                 set,
                 method,
                 seed,
-                config,
+                settings,
                 ..
             } = &search.key;
             text.push_str(&format!(
                 "{set},{method},{choice},{reconstruction},{feasibility},{latent},{geometry},{hinge},\
                  {throughput:.2},{score:.4},{feasible:.4},{coverage:.4},{seed},{}\n",
-                config.effort
+                settings.effort
             ));
         }
     }
@@ -248,7 +254,7 @@ mod tests {
                 version: VERSION,
                 set: "star-shaped".to_owned(),
                 method: "fab".to_owned(),
-                config: PaperConfig::released(),
+                settings: PaperSettings::released(),
                 seed: 1,
             },
             trials: trials.collect(),
@@ -277,9 +283,9 @@ mod tests {
     #[test]
     fn a_search_needs_a_second_phase_of_the_papers_kind() {
         let set = StudySet::open("star-shaped").unwrap();
-        let recipe = |config| Some(ProjectorRecipe::Paper(config));
-        assert!(Search::new(&set, "fab", recipe(PaperConfig::released()), 1).is_some());
-        let one_phase = PaperConfig::released().phase_one_only();
+        let recipe = |settings| Some(ProjectorRecipe::Paper(settings));
+        assert!(Search::new(&set, "fab", recipe(PaperSettings::released()), 1).is_some());
+        let one_phase = PaperSettings::released().phase_one_only();
         assert!(Search::new(&set, "fab", recipe(one_phase), 1).is_none());
         assert!(Search::new(&set, "penalty", None, 1).is_none());
     }
