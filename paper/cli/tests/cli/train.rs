@@ -1,10 +1,8 @@
 //! `fab-paper train` as a user meets it.
 
-mod common;
-
 use std::fmt::Write;
 
-use common::{folder, run};
+use crate::{folder, run};
 
 /// Rows of a ring in two columns.
 fn ring_points(rows: usize) -> String {
@@ -31,7 +29,7 @@ fn labels_alone_are_enough() {
         "--y",
         "north,east",
         "--quick",
-        "--set",
+        "--setting",
         "effort=0.002",
         "--samples",
         "500",
