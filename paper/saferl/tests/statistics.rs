@@ -80,14 +80,6 @@ fn sleep_does_not_change_the_statistics() {
     compare(Task::Push2, 16, 200);
 }
 
-/// The same with enough episodes to see small differences. Some minutes.
-#[test]
-#[ignore = "minutes"]
-fn sleep_does_not_change_the_statistics_of_many_episodes() {
-    compare(Task::Goal2, 100, 400);
-    compare(Task::Push2, 100, 400);
-}
-
 /// Until something is touched, sleep changes nothing that the robot does, to the last bit.
 #[test]
 fn the_robot_alone_moves_with_the_same_bits() {

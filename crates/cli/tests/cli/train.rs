@@ -329,14 +329,12 @@ fn a_killed_training_leaves_the_old_model() {
 #[test]
 fn training_and_certificate_share_the_queries() {
     let folder = empty();
-    for set in ["two-moons", "moving-obstacle"] {
-        let mut arguments = vec!["train", set, "--max-queries", "20000", "--json", "--force"];
-        arguments.extend(["-o", "model"]);
-        arguments.extend(TINY.iter().flat_map(|setting| ["--setting", setting]));
-        let value = run(folder.path(), &arguments).done().json();
-        let queries = |name: &str| value[name].as_u64().expect("a count");
-        let both = queries("queries") + queries("certificate_queries");
-        assert!(queries("certificate_queries") > 1_000, "{set}: {value}");
-        assert!(both <= 20_000, "{set}: {both} queries");
-    }
+    let set = "moving-obstacle";
+    let mut arguments = vec!["train", set, "--max-queries", "20000", "--json"];
+    arguments.extend(TINY.iter().flat_map(|setting| ["--setting", setting]));
+    let value = run(folder.path(), &arguments).done().json();
+    let queries = |name: &str| value[name].as_u64().expect("a count");
+    let both = queries("queries") + queries("certificate_queries");
+    assert!(queries("certificate_queries") > 1_000, "{value}");
+    assert!(both <= 20_000, "{both} queries");
 }

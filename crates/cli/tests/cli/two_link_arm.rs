@@ -50,10 +50,14 @@ fn a_quick_model_under_guard_never_touches_the_obstacle() {
     let set = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/two-link-arm/arm.toml");
     let set = set.to_str().unwrap();
     let arguments = ["train", set, "--quick", "--json", "-o", "arm"];
-    let json = run(folder.path(), &arguments).done().json();
+    let less = "--samples 20000 --setting phase-two=500 --setting rounds=1";
+    let arguments = arguments.into_iter().chain(less.split(' '));
+    let json = run(folder.path(), &arguments.collect::<Vec<_>>())
+        .done()
+        .json();
     let certificate = &json["certificate"];
     assert!(
-        certificate["raw_feasible"].as_f64().unwrap() > 0.9,
+        certificate["raw_feasible"].as_f64().unwrap() > 0.8,
         "{certificate}"
     );
     assert_eq!(certificate["guarded_feasible"], 1.0);

@@ -173,11 +173,40 @@ impl<'a> Oracle<'a> {
         x: impl Fn(usize) -> &'x [f64],
     ) -> Vec<bool> {
         let rows = y.chunks_exact(self.bounds.len());
-        let mut inside: Vec<bool> = rows.clone().map(|y| self.in_bounds(y)).collect();
-        let (mut asked, mut asked_x) = (Vec::new(), Vec::new());
-        for (row, y) in rows.enumerate().filter(|(row, _)| inside[*row]) {
-            asked.extend_from_slice(y);
-            asked_x.extend_from_slice(x(row));
+        self.ask(rows.map(|row| row.iter().copied()), x)
+    }
+
+    /// [`contains`](Self::contains) for rows, in one question; `x` gives the x of a row.
+    pub(crate) fn contains_rows<'x>(&self, y: &[f32], x: impl Fn(usize) -> &'x [f64]) -> Vec<bool> {
+        let rows = y.chunks_exact(self.bounds.len());
+        let Units { centre, scale } = &self.units;
+        self.ask(
+            rows.map(|row| {
+                let values = row.iter().zip(scale.iter().zip(centre));
+                values.map(|(value, (scale, centre))| f64::from(*value) * scale + centre)
+            }),
+            x,
+        )
+    }
+
+    fn ask<'x>(
+        &self,
+        rows: impl ExactSizeIterator<Item = impl Iterator<Item = f64>>,
+        x: impl Fn(usize) -> &'x [f64],
+    ) -> Vec<bool> {
+        let mut asked = Vec::with_capacity(rows.len() * self.bounds.len());
+        let mut asked_x = Vec::new();
+        let mut inside = Vec::with_capacity(rows.len());
+        for (row, y) in rows.enumerate() {
+            let start = asked.len();
+            asked.extend(y);
+            let bounded = self.in_bounds(&asked[start..]);
+            if bounded {
+                asked_x.extend(x(row));
+            } else {
+                asked.truncate(start);
+            }
+            inside.push(bounded);
         }
         let mut answers = vec![false; asked.len() / self.bounds.len()];
         if answers.is_empty() {
@@ -191,16 +220,6 @@ impl<'a> Oracle<'a> {
             .zip(answers)
             .for_each(|(inside, answer)| *inside = answer);
         inside
-    }
-
-    /// [`contains`](Self::contains) for rows, in one question; `x` gives the x of a row.
-    pub(crate) fn contains_rows<'x>(&self, y: &[f32], x: impl Fn(usize) -> &'x [f64]) -> Vec<bool> {
-        let mut raw = vec![0.0; y.len()];
-        let dim = self.bounds.len();
-        for (y, raw) in y.chunks_exact(dim).zip(raw.chunks_exact_mut(dim)) {
-            self.units.raw(y, raw);
-        }
-        self.contains_rows_raw(&raw, x)
     }
 
     /// How far a step down the gradient of the set's violation would have to go from the point in

@@ -39,17 +39,19 @@ pub(super) fn feasible(pool: &Pool, segments: &[Segment], checks: usize) -> Vec<
 fn ask<'a>(pool: &Pool, segments: impl Iterator<Item = &'a Segment<'a>>, share: f32) -> Vec<bool> {
     let (dim, x_dim) = (pool.dim(), pool.x_dim());
     let (mut y, mut x) = (Vec::new(), Vec::new());
-    let (mut point, mut at) = (Vec::new(), vec![0.0; x_dim]);
+    let mut inner = Vec::new();
     for segment in segments {
         let ends = segment.from.iter().zip(segment.to);
-        point.clear();
-        point.extend(ends.map(|(a, b)| a + share * (b - a)));
-        y.extend_from_slice(&point[..dim]);
+        let mut point = ends.map(|(a, b)| a + share * (b - a));
+        y.extend(point.by_ref().take(dim));
         match segment.state {
             Some(state) => x.extend_from_slice(&pool.states[state as usize]),
             None => {
-                pool.x_units.raw(&point[dim..], &mut at);
-                x.extend_from_slice(&at);
+                inner.clear();
+                inner.extend(point);
+                let start = x.len();
+                x.resize(start + x_dim, 0.0);
+                pool.x_units.raw(&inner, &mut x[start..]);
             }
         }
     }

@@ -54,7 +54,7 @@ impl std::error::Error for SetFileError {}
 /// What is wrong at a place of a set file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Problem {
-    /// Not TOML; the reader's own words.
+    /// Not TOML.
     #[error("cannot parse the file as TOML: {message}")]
     Toml {
         /// What the TOML reader says.

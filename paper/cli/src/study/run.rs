@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use fab_study::plan::{Outcome, Plan, Selection, execute};
+use fab_study::plan::{Outcome, Pending, Plan, Selection};
 use fab_study::protocol::Protocol;
 use fab_study::store::{Found, RunRecord, Store};
 use fab_study::table::{Cell, Estimate, Table, tables};
@@ -79,7 +79,9 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         .with_observer(&progress)
         .with_stop(stop_on_interrupt()?);
     let threads = rayon::current_num_threads();
-    let outcome = execute(&plan, &context, &store, threads, &progress);
+    let pending = Pending::of(&plan, &context, &store)?;
+    progress.announce(&plan, &pending, threads);
+    let outcome = pending.execute(threads);
     progress.finish();
     match outcome {
         Ok(outcome) => report(&plan, &context, &store, &outcome, common),

@@ -12,7 +12,7 @@ const TRAIN: [&str; 9] = [
     "train",
     "--steps",
     "4000",
-    "--set",
+    "--setting",
     "rollout.steps_per_epoch=2000",
     "--episodes",
     "3",
@@ -71,8 +71,8 @@ fn wrong_usage_is_named() {
     let rl = |arguments: &[&str]| run(folder.path(), &[&["rl"], arguments].concat());
     rl(&["train", "--algorithm", "ppoo"]).failed(2, &["ppoo", "ppo-lag"]);
     rl(&["train", "--task", "goal3"]).failed(2, &["goal3", "goal2"]);
-    rl(&["train", "--set", "algorithm.clip=2"]).failed(2, &["clip", "between 0 and 1"]);
-    rl(&["train", "--set", "algorithm.clipp=0.1"]).failed(2, &["clipp"]);
+    rl(&["train", "--setting", "algorithm.clip=2"]).failed(2, &["clip", "between 0 and 1"]);
+    rl(&["train", "--setting", "algorithm.clipp=0.1"]).failed(2, &["clipp"]);
     rl(&["eval", "random"]).failed(2, &["--task"]);
     rl(&["eval", "nowhere.safetensors"]).failed(1, &["nowhere.safetensors"]);
     rl(&["report", "--store", "nowhere"]).failed(2, &["nowhere", "rl train"]);
