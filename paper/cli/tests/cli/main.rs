@@ -1,5 +1,6 @@
 //! The command `fab-paper` at its border.
 
+mod rl;
 mod study;
 mod train;
 
