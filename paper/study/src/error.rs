@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use fab_method::{PaperError, PaperSettingsError};
 use fabproj::core::WeightsError;
 use fabproj::set::SetError;
+use fabproj::support::did_you_mean;
 use fabproj::{CallError, CertifyError, FileError, GuardError, TrainError};
 use fabproj_nn::SpecError;
 
@@ -14,7 +15,7 @@ use fabproj_nn::SpecError;
 #[non_exhaustive]
 pub enum StudyError {
     /// A name that is not known.
-    #[error("unknown {what} `{name}`; did you mean {}?", near.join(", "))]
+    #[error("unknown {what} `{name}`{}", did_you_mean(near))]
     Unknown {
         /// What was named: a set, a method, an objective, a table.
         what: &'static str,
@@ -24,7 +25,9 @@ pub enum StudyError {
         near: Vec<String>,
     },
     /// A file of the store that cannot be read or written. What was finished before is kept.
-    #[error("cannot {action} {path}: {source}; finished runs are kept, the same command goes on")]
+    #[error(
+        "cannot {action} {path}: {source}; finished runs are kept, the same command resumes the study"
+    )]
     Disk {
         /// `"read"`, `"write"` or `"set aside"`.
         action: &'static str,

@@ -150,8 +150,8 @@ impl Evaluation {
         let (mut paper_gaps, mut violations) = (Vec::new(), Vec::new());
         let known = self.best.iter().zip(&self.reference);
         for (problem, (best, reference)) in self.problems.iter().zip(known) {
-            // Whoever asks has just written the problem's numbers: the clock need not see how those of the
-            // evaluation come from the main memory.
+            // A caller has just written the problem's numbers: the time to fetch them from main memory does
+            // not count.
             let asked = problem.clone();
             let start = Instant::now();
             solver.answer(&asked, &mut y);

@@ -18,8 +18,8 @@ use fabproj_cli::show;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Results are kept in the store, a folder of small files: after Ctrl-C (exit code 130), a crash or \
-                  a full disk the same command goes on, and several processes may work on one store.\n\n\
+    after_help = "The store, a folder of small files, keeps the results: after Ctrl-C (exit code 130), a crash or a \
+                  full disk the same command resumes the study. Several processes may work on one store.\n\n\
                   Example:\n  fab-paper study run --quick\n  \
                   fab-paper study run --sets two-moons,star-shaped --methods fab,fabproj --seeds 101,102"
 )]
@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     match outcome {
         Ok(outcome) => report(&plan, &context, &store, &outcome, common),
         Err(StudyError::Stopped) => {
-            common.note("stopped; finished runs are kept, the same command goes on");
+            common.note("stopped; finished runs are kept, the same command resumes the study");
             Ok(ExitCode::from(STOPPED))
         }
         Err(error) => Err(error.into()),

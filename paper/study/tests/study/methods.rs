@@ -44,7 +44,6 @@ const FEW: Protocol = Protocol {
 
 fn tiny() -> Effort {
     let projector = Settings {
-        charts: Some(1),
         phase_two: 500,
         samples: 1000,
         feasible: 3000,

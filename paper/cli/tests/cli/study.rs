@@ -1,10 +1,8 @@
 //! `fab-paper study` as a user meets it.
 
-mod common;
-
 use std::fs;
 
-use common::{folder, run};
+use crate::{folder, run};
 
 const RUN: [&str; 10] = [
     "study",

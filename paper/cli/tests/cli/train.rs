@@ -1,10 +1,8 @@
 //! `fab-paper train` as a user meets it.
 
-mod common;
-
 use std::fmt::Write;
 
-use common::{folder, run};
+use crate::{folder, run};
 
 /// Rows of a ring in two columns.
 fn ring_points(rows: usize) -> String {

@@ -1,11 +1,9 @@
 //! `fab-paper rl` as a user meets it.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::{folder, run};
+use crate::{folder, run};
 
 const TRAIN: [&str; 9] = [
     "rl",
