@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use common::{Random, Shape, cast, projector, row, wide};
 use fabproj_core::{
@@ -415,4 +415,40 @@ fn a_test_may_be_held_in_any_way() {
     let boxed: Box<dyn Membership> = Box::new(Left);
     assert!(verifies(&Left) && verifies(&*boxed) && verifies(std::sync::Arc::new(Left)));
     assert!(verifies(boxed));
+}
+
+/// Answers batches only, and counts them.
+#[derive(Default)]
+struct Batches {
+    asked: RefCell<Vec<usize>>,
+}
+
+impl Membership for Batches {
+    fn contains(&self, y: &[f64], _: &[f64]) -> bool {
+        y[0] <= 0.9
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        self.asked.borrow_mut().push(inside.len());
+        for (index, inside) in inside.iter_mut().enumerate() {
+            *inside = self.contains(row(y, index, 2), x);
+        }
+    }
+}
+
+#[test]
+fn rows_are_asked_about_in_blocks() {
+    let guard = Guard::new(projector(&identity()), Batches::default());
+    let guard = guard.expect("both anchors are feasible");
+    let y = Random(1).floats(2 * 2500, 1.5);
+    guard.membership().asked.borrow_mut().clear();
+    let (out, outcomes) = guard.project_rows(&y, &[]).expect("lengths fit");
+    // The inputs and the projections of three blocks; repairs ask about single points.
+    let asked = guard.membership().asked.borrow();
+    assert_eq!(asked.len(), 6, "{asked:?}");
+    assert_eq!(asked.iter().step_by(2).sum::<usize>(), 2500);
+    for (index, outcome) in outcomes.into_iter().enumerate() {
+        let one = guard.project(row(&y, index, 2), &[]);
+        assert_eq!(one, Ok((row(&out, index, 2).to_vec(), outcome)));
+    }
 }

@@ -1,10 +1,10 @@
-//! Sets that are known by labelled points only.
+//! Labelled points, for sets without a membership test.
 //!
-//! [`learn`] trains a discriminator on the points and calibrates it on rows that it has not seen. What comes
-//! out is a set like any other, with a [statistical promise](Calibration).
+//! [`learn`] trains a discriminator on the points and calibrates it on held-out rows. The result is a set
+//! like any other. Its membership test has a [known error rate](Calibration).
 
-pub use crate::data::labelled::{
-    Columns, LabelReport, LabelledData, LabelledError, is_labelled_file, read,
-};
+#[doc(hidden)]
+pub use crate::data::labelled::is_labelled_file;
+pub use crate::data::labelled::{Columns, LabelReport, LabelledData, LabelledError, read};
 pub use crate::set::{Calibration, Learned, LearnedRecord};
 pub use crate::train::labelled::{LabelledSettings, learn};

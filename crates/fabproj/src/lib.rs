@@ -1,6 +1,6 @@
 //! Learns a fast map onto a feasible set, and runs it.
 //!
-//! A set is whatever a membership test says it is. [`train`] makes a [`Model`] of it: small networks around a
+//! A set is whatever a membership test says it is. [`train`](fn@train) makes a [`Model`] of it: small networks around a
 //! simple latent set. A [`Projector`] runs them in about a microsecond; a [`Guard`] returns only points that
 //! have passed the test; a [`Certificate`] says how often the projector alone is right.
 //!
@@ -27,10 +27,12 @@
 //! |---|---|
 //! | say what is feasible | [`set`]: [built-in sets](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`Set`](set::Set) |
 //! | learn what is feasible from data | [`labelled`] |
-//! | train | [`train`]; to watch, stop and resume: [`train_with`] with a [`Session`] |
+//! | train | [`train`](fn@train); to watch, stop and resume: [`train_with`] with a [`Session`] |
 //! | know how good it is | [`certify`](fn@certify), [`Model::certify`] |
 //! | save and load | [`Model`] |
 //! | run | [`Projector`], [`Guard`]: alone they are the crate `fabproj-core`, which [`core`] is |
+
+#![warn(unreachable_pub)]
 
 mod certify;
 mod data;
@@ -40,6 +42,7 @@ pub mod set;
 #[doc(hidden)]
 pub mod support;
 mod train;
+mod tree;
 
 pub use fabproj_core as core;
 pub use fabproj_core::{

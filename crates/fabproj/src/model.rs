@@ -18,7 +18,7 @@ use crate::set::{Description, Learned, LearnedRecord, Result as SetResult, Set, 
 use crate::support::write_atomically;
 use crate::train::{Recipe, TrainError, Trained};
 
-/// What was trained: networks that run, and the record of how they were made.
+/// Trained networks, and the record of how they were made.
 ///
 /// ```
 /// use fabproj::{Model, Settings};
@@ -129,8 +129,8 @@ impl Record {
         self.training.to_string()
     }
 
-    /// For a set that was learned from labelled points: what they held, and how far the membership test can be
-    /// trusted.
+    /// For a set that was learned from labelled points: their counts, and the error rate of the membership
+    /// test.
     pub fn learned(&self) -> Option<&LearnedRecord> {
         self.learned.as_ref()
     }

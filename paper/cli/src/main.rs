@@ -1,5 +1,6 @@
 //! The `fab-paper` command: the paper's method and its experiments.
 
+mod rl;
 mod study;
 mod train;
 
@@ -16,7 +17,8 @@ use fabproj_cli::options::Common;
     version,
     arg_required_else_help = true,
     after_help = "Example:\n  fab-paper train two-moons -o moons.safetensors\n  \
-                  fab-paper study run --quick\n  fab-paper study report -o report\n\n\
+                  fab-paper study run --quick\n  fab-paper study report -o report\n  \
+                  fab-paper rl train --algorithm ppo-lag\n\n\
                   Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C."
 )]
 struct Arguments {
@@ -32,6 +34,8 @@ enum Command {
     Train(train::Arguments),
     /// Reproduce the paper's optimization study
     Study(study::Arguments),
+    /// Safe reinforcement learning: train, evaluate and compare policies
+    Rl(rl::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +51,7 @@ fn run(command: &Command, common: &Common) -> anyhow::Result<ExitCode> {
     match command {
         Command::Train(arguments) => train::run(arguments, common),
         Command::Study(arguments) => study::run(arguments, common),
+        Command::Rl(arguments) => rl::run(arguments, common),
     }
 }
 

@@ -31,7 +31,7 @@ fn labels_alone_are_enough() {
         "--y",
         "north,east",
         "--quick",
-        "--set",
+        "--setting",
         "effort=0.002",
         "--samples",
         "500",

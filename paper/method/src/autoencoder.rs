@@ -3,9 +3,9 @@
 use fabproj_core::Activation;
 use rand_chacha::ChaCha8Rng;
 
-use super::config::{PaperConfig, Reconstruction};
 use super::decoders::{DecoderShape, Decoders};
 use super::learner::Learner;
+use super::settings::{PaperSettings, Reconstruction};
 use fabproj_nn::state::State;
 use fabproj_nn::{MlpSpec, SpecError};
 
@@ -19,21 +19,21 @@ pub(super) struct Autoencoder {
 
 impl Autoencoder {
     pub(super) fn new(
-        config: &PaperConfig,
+        settings: &PaperSettings,
         (dim, x_dim): (usize, usize),
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, SpecError> {
         let shape = DecoderShape {
             dim,
-            latent_dim: config.latent_dim.unwrap_or(dim),
+            latent_dim: settings.latent_dim.unwrap_or(dim),
             x_dim,
         };
-        let hidden = vec![config.encoder_width; config.encoder_depth];
+        let hidden = vec![settings.encoder_width; settings.encoder_depth];
         let spec =
             MlpSpec::new(dim + x_dim, &hidden, shape.latent_dim).with_output(Activation::Tanh);
         let encoder = Learner::new(spec, rng)?;
-        let hidden = vec![config.decoder_width; config.decoder_depth];
-        let decoders = Decoders::new(shape, config.decoders, &hidden, &config.gate, rng)?;
+        let hidden = vec![settings.decoder_width; settings.decoder_depth];
+        let decoders = Decoders::new(shape, settings.decoders, &hidden, &settings.gate, rng)?;
         Ok(Self {
             shape,
             encoder,
@@ -71,7 +71,7 @@ impl Autoencoder {
     }
 }
 
-/// Joins latents and the parameters of rows `[y, x]` to rows `[z, x]`.
+/// Joins latents and the x of rows `[y, x]` to rows `[z, x]`.
 pub(super) fn join(shape: DecoderShape, latents: &[f32], rows: &[f32], joined: &mut [f32]) {
     let DecoderShape {
         dim,
@@ -132,11 +132,11 @@ pub(super) struct Reconstructing {
 }
 
 impl Reconstructing {
-    pub(super) fn new(autoencoder: Autoencoder, config: &PaperConfig) -> Self {
+    pub(super) fn new(autoencoder: Autoencoder, settings: &PaperSettings) -> Self {
         Self {
             autoencoder,
-            reconstruction: config.reconstruction,
-            rate: config.phase_one_rate,
+            reconstruction: settings.reconstruction,
+            rate: settings.phase_one_rate,
             joined: Vec::new(),
             d_output: Vec::new(),
             d_joined: Vec::new(),

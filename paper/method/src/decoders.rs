@@ -17,7 +17,7 @@ pub(super) struct DecoderShape {
     pub(super) dim: usize,
     /// k
     pub(super) latent_dim: usize,
-    /// Dimension of the parameters that are joined to z.
+    /// Dimension of x, which is joined to z.
     pub(super) x_dim: usize,
 }
 

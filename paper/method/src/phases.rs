@@ -130,16 +130,17 @@ impl Phase for PhaseTwoRun<'_> {
 struct SetJudge<'a> {
     set: Option<&'a dyn Set>,
     frames: Frames,
-    raw: Vec<f64>,
+    y: Vec<f64>,
+    x: Vec<f64>,
 }
 
 impl<'a> SetJudge<'a> {
     fn new(set: Option<&'a dyn Set>, frames: Frames) -> Self {
-        let width = frames.y.centre.len() + frames.x.centre.len();
         Self {
             set,
             frames,
-            raw: vec![0.0; width],
+            y: Vec::new(),
+            x: Vec::new(),
         }
     }
 }
@@ -149,12 +150,7 @@ impl Judge for SetJudge<'_> {
         let Some(set) = self.set else {
             return verdicts.fill(false);
         };
-        let dim = self.frames.y.centre.len();
-        let rows = rows.chunks_exact(self.raw.len());
-        for (row, verdict) in rows.zip(verdicts) {
-            self.frames.leave(row, &mut self.raw);
-            let (y, x) = self.raw.split_at(dim);
-            *verdict = set.contains(y, x);
-        }
+        self.frames.leave(rows, &mut self.y, &mut self.x);
+        set.contains_rows(&self.y, &self.x, verdicts);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fabproj::near::near_names;
 use fabproj::set::{Set, built_in};
+use fabproj::support::near_names;
 
 use crate::StudyError;
 use crate::optimum::{Blob, Moons, Optimum, Shell, Star};
@@ -61,6 +61,11 @@ impl StudySet {
     /// The set itself.
     pub fn set(&self) -> &dyn Set {
         self.set.as_ref()
+    }
+
+    /// The set itself, shared.
+    pub fn shared(&self) -> Arc<dyn Set> {
+        Arc::clone(&self.set)
     }
 
     /// The dimension of y.

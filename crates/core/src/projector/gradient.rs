@@ -242,14 +242,12 @@ impl Projector {
                 &mut buffers.latent,
             );
         }
-        for row in 0..rows {
-            let weights = &tapes.weights[row * count..][..count];
-            let logits = &mut buffers.logits[row * gate_stride..][..count];
-            let mean: f32 = weights.iter().zip(logits.iter()).map(|(w, d)| w * d).sum();
-            for (logit, weight) in logits.iter_mut().zip(weights) {
-                *logit = weight * (*logit - mean);
-            }
-        }
+        softmax_backward(
+            tapes.weights,
+            (rows, count),
+            gate_stride,
+            &mut buffers.logits,
+        );
         let back = gate.backward(&buffers.logits, rows, tapes.gate, scratch);
         add_rows(
             back,
@@ -328,6 +326,25 @@ impl Projector {
 struct Parts<'a> {
     joined: &'a [f32],
     latent: &'a [f32],
+}
+
+/// From gradients with respect to the softmax `weights` to those with respect to what it was taken of:
+/// α_i (d_i − Σ_j α_j d_j), row by row.
+fn softmax_backward(
+    weights: &[f32],
+    (rows, count): (usize, usize),
+    stride: usize,
+    gradients: &mut [f32],
+) {
+    for row in 0..rows {
+        let weights = &weights[row * count..][..count];
+        let gradients = &mut gradients[row * stride..][..count];
+        let products = weights.iter().zip(gradients.iter());
+        let mean: f32 = products.map(|(weight, d)| weight * d).sum();
+        for (gradient, weight) in gradients.iter_mut().zip(weights) {
+            *gradient = weight * (*gradient - mean);
+        }
+    }
 }
 
 /// out = values · scale

@@ -7,7 +7,7 @@ const HALVINGS: usize = 64;
 
 /// The Clopper-Pearson lower bound: whatever the true share of successes, this number exceeds it with
 /// probability at most `1 - confidence` when `successes` were counted in `samples` independent draws.
-pub fn lower_bound(successes: usize, samples: usize, confidence: f64) -> f64 {
+pub(crate) fn lower_bound(successes: usize, samples: usize, confidence: f64) -> f64 {
     if successes == 0 || successes > samples {
         return 0.0;
     }

@@ -1,4 +1,4 @@
-//! What a certificate says.
+//! The figures of a certificate.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Inputs, lower_bound};
 
-/// How often a projector is right, measured on fresh draws, with which confidence.
+/// How often a projector is right, measured on fresh draws.
 ///
 /// Shares are fractions from 0 to 1. Distances are in the units of y. Whether a point is feasible was
 /// decided in f64 on the exact values that the projector returned.
@@ -25,9 +25,8 @@ pub struct Certificate {
     pub inputs: String,
     /// How many inputs there were.
     pub samples: usize,
-    /// How many of these inputs came with an x at which C(x) looks empty: the guard finds no feasible
-    /// point, nor do 1000 uniform draws. Nothing can be right there, so
-    /// all shares, those of decodes included, leave such x out.
+    /// How many inputs have an x at which C(x) looks empty: neither the guard nor 1000 uniform draws find a
+    /// feasible point. All shares, those of decodes included, leave such x out.
     #[serde(default)]
     pub empty: usize,
     /// How many of these inputs the projector, without a guard, sent to an infeasible point.
@@ -50,12 +49,11 @@ pub struct Certificate {
     #[serde(default)]
     pub guard_problem: Option<String>,
 
-    /// Whether feasibility was decided by a learned test, so that all shares are about what *it* holds
-    /// for feasible.
+    /// Whether a learned test decided: all shares are then about what *it* accepts.
     #[serde(default)]
     pub statistical: bool,
-    /// Of the points that this test accepts, the share that is truly feasible is at least this, with the
-    /// confidence of its calibration; null where the test is the truth.
+    /// Lower bound of the share of truly feasible points among those that a learned test accepts, with the
+    /// confidence of its calibration; null where the test is exact.
     #[serde(default)]
     pub precision_lower_bound: Option<f64>,
 
@@ -70,8 +68,7 @@ pub struct Certificate {
     /// The same by chart.
     pub charts: Vec<ChartShares>,
 
-    /// Share of the feasible cells that some feasible decode reaches; null for input-dependent sets
-    /// and above three dimensions.
+    /// Share of the feasible cells that some feasible decode reaches; null above three dimensions.
     pub coverage: Option<f64>,
     /// How coverage was measured.
     #[serde(default)]
@@ -163,7 +160,7 @@ fn one() -> usize {
     1
 }
 
-/// The inputs whose parameters lie in an interval of one coordinate of x, or in a cell of two.
+/// The inputs whose x lies in an interval of one coordinate, or in a cell of two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Slice {

@@ -5,14 +5,13 @@ use fabproj_core::Projector;
 use super::decodes::decode;
 use super::draw::{Purpose, ROWS, Region, inside, stream, tasks};
 use super::{CertifyError, CoverageGrid, Plan};
+use crate::data::Regime;
 use crate::set::{Reduced, Set};
 use fabproj_nn::sample;
 
-/// Above this a grid is too coarse to mean anything.
-const MAX_DIM: usize = 3;
 /// Decodes of each chart, per feasible cell.
 const DECODES_PER_CELL: usize = 100;
-/// Tasks after which the cells are looked at again: the search may be over.
+/// Tasks between two checks whether every cell is reached.
 const TASKS_PER_ROUND: usize = 64;
 /// Every so many tasks the surface of the latent set is decoded instead of its inside: it maps to the
 /// boundary of C, whose cells the inside fills slowly.
@@ -30,7 +29,7 @@ const PLACES: usize = 5;
 const MAX_CELLS_AT_PLACE: f64 = 1e4;
 
 /// Counts the feasible cells that feasible decodes reach; `None` where a grid does not serve.
-pub fn measure(
+pub(super) fn measure(
     set: &dyn Set,
     projector: &Projector,
     plan: &Plan,
@@ -41,11 +40,12 @@ pub fn measure(
         Some(reduced) => reduced,
         None => set,
     };
-    if gridded.dim() > MAX_DIM || plan.sparing {
+    // In more dimensions a grid is too coarse to mean anything.
+    if !Regime::of(gridded).low_dimensional() || plan.sparing {
         return Ok(None);
     }
     let region = Region::of(set);
-    let fixed = set.x_dim() == 0;
+    let fixed = !Regime::of(set).depends_on_x();
     let places = if fixed { 1 } else { PLACES };
     let mut rng = stream(plan.seed, Purpose::CoverageAt, 0);
     let mut grid: Option<CoverageGrid> = None;
@@ -215,11 +215,8 @@ impl Cells {
 /// A tenth (in three dimensions a quarter) of the power of ten nearest to the model's scale; where scales of
 /// coordinates differ much, nearest to that of each.
 fn usual_sides(projector: &Projector) -> Vec<f64> {
-    let share = if projector.frame().scale.len() < 3 {
-        0.1
-    } else {
-        0.25
-    };
+    let plane = Regime::fixed(projector.frame().scale.len()).in_plane();
+    let share = if plane { 0.1 } else { 0.25 };
     let side = |scale: f64| share * 10_f64.powf(scale.log10().round());
     let scales: Vec<f64> = projector
         .frame()

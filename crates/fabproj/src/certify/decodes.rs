@@ -1,16 +1,16 @@
-//! Are decodes of the latent sets feasible?
+//! Measures decodes of the latent sets.
 
-use fabproj_core::{Guard, LatentSet, Membership, Projector};
+use fabproj_core::{Guard, Membership, Projector};
 use rand_chacha::ChaCha8Rng;
 
 use super::draw::{Purpose, Region, inside, stream, tasks};
 use super::empty::looks_empty;
 use super::{CertifyError, ChartShares, Plan, Share};
 use crate::set::Set;
-use fabproj_nn::sample;
+use fabproj_nn::sample::{self, Sampler};
 
 /// Latent points of a chart, drawn and decoded.
-pub struct Decoded {
+pub(super) struct Decoded {
     /// Rows of y.
     pub points: Vec<f64>,
     /// Rows of x.
@@ -19,11 +19,8 @@ pub struct Decoded {
     pub feasible: Vec<bool>,
 }
 
-/// How latent points are drawn.
-pub type Sampler = fn(&LatentSet, &mut [f32], &mut ChaCha8Rng);
-
 /// Decodes `rows` latent points of a chart, at x drawn from the region.
-pub fn decode(
+pub(super) fn decode(
     set: &dyn Set,
     projector: &Projector,
     chart: usize,
@@ -41,10 +38,7 @@ pub fn decode(
             feasible: Vec::new(),
         });
     };
-    let mut latents = vec![0.0; rows * latent_dim];
-    for latent in latents.chunks_exact_mut(latent_dim) {
-        sampler(&latent_set, latent, rng);
-    }
+    let latents = sample::rows(sampler, &latent_set, rows, latent_dim, rng);
     let x = region.x_rows(rows, rng);
     let mut points = vec![0.0; rows * projector.dim()];
     let mut workspace = projector.workspace();
@@ -58,7 +52,7 @@ pub fn decode(
 }
 
 /// The shares of feasible decodes of every chart. Decodes at x where C(x) looks empty are left out.
-pub fn measure<M: Membership + Sync>(
+pub(super) fn measure<M: Membership + Sync>(
     set: &dyn Set,
     projector: &Projector,
     guard: Option<&Guard<M>>,

@@ -1,6 +1,7 @@
 //! The declared distributions, in tasks that do not depend on the number of threads.
 
-use rand::{RngExt, SeedableRng};
+use fabproj_nn::random;
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
@@ -8,14 +9,14 @@ use super::CertifyError;
 use crate::set::{Interval, Set};
 
 /// Rows of one task.
-pub const ROWS: usize = 1024;
+pub(super) const ROWS: usize = 1024;
 
 /// Keeps the draws apart from those of a training with the same seed: they must be fresh.
 const APART: u64 = 0x6365_7274_6966_7921;
 
 /// What a stream of random numbers is for: no two draws of a certificate share one.
 #[derive(Clone, Copy)]
-pub enum Purpose {
+pub(super) enum Purpose {
     Inputs,
     FurtherInputs,
     Inside(usize),
@@ -30,7 +31,7 @@ pub enum Purpose {
 }
 
 /// The random numbers of one task.
-pub fn stream(seed: u64, purpose: Purpose, task: u64) -> ChaCha8Rng {
+pub(super) fn stream(seed: u64, purpose: Purpose, task: u64) -> ChaCha8Rng {
     let (kind, chart) = match purpose {
         Purpose::Inputs => (1, 0),
         Purpose::FurtherInputs => (2, 0),
@@ -42,19 +43,17 @@ pub fn stream(seed: u64, purpose: Purpose, task: u64) -> ChaCha8Rng {
         Purpose::EmptyAtSurface(chart) => (8, chart),
         Purpose::CoverageAt => (9, 0),
     };
-    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ APART);
-    rng.set_stream(kind << 56 | (chart as u64) << 40 | task);
-    rng
+    random::stream(seed ^ APART, kind << 56 | (chart as u64) << 40 | task)
 }
 
 /// The bounds of y and of x.
-pub struct Region {
+pub(super) struct Region {
     y: Vec<Interval>,
     x: Vec<Interval>,
 }
 
 impl Region {
-    pub fn of(set: &dyn Set) -> Self {
+    pub(super) fn of(set: &dyn Set) -> Self {
         Self {
             y: set.bounds(),
             x: set.x_bounds(),
@@ -62,7 +61,7 @@ impl Region {
     }
 
     /// The same y at one x.
-    pub fn at(&self, x: &[f64]) -> Self {
+    pub(super) fn at(&self, x: &[f64]) -> Self {
         Self {
             y: self.y.clone(),
             x: x.iter().map(|value| (*value, *value)).collect(),
@@ -70,12 +69,12 @@ impl Region {
     }
 
     /// The intervals of x.
-    pub fn x_bounds(&self) -> &[Interval] {
+    pub(super) fn x_bounds(&self) -> &[Interval] {
         &self.x
     }
 
     /// The middle of the bounds of y.
-    pub fn middle(&self) -> Vec<f64> {
+    pub(super) fn middle(&self) -> Vec<f64> {
         self.y
             .iter()
             .map(|(low, high)| 0.5 * (low + high))
@@ -83,12 +82,12 @@ impl Region {
     }
 
     /// Uniform rows of y.
-    pub fn points(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    pub(super) fn points(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         uniform(&self.y, rows, rng)
     }
 
     /// Uniform rows of x.
-    pub fn x_rows(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    pub(super) fn x_rows(&self, rows: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
         uniform(&self.x, rows, rng)
     }
 }
@@ -105,14 +104,14 @@ fn uniform(bounds: &[Interval], rows: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
 }
 
 /// Whether each row is in the set.
-pub fn inside(set: &dyn Set, y: &[f64], x: &[f64], rows: usize) -> Vec<bool> {
+pub(super) fn inside(set: &dyn Set, y: &[f64], x: &[f64], rows: usize) -> Vec<bool> {
     let mut inside = vec![false; rows];
     set.contains_rows(y, x, &mut inside);
     inside
 }
 
 /// Runs tasks of [`ROWS`] rows (the last may have fewer) in parallel; their results in order.
-pub fn tasks<T: Send>(
+pub(super) fn tasks<T: Send>(
     samples: usize,
     run: impl Fn(usize, usize) -> Result<T, CertifyError> + Sync,
 ) -> Result<Vec<T>, CertifyError> {

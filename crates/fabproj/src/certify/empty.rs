@@ -1,4 +1,4 @@
-//! Is C(x) empty at some x?
+//! Tests whether C(x) looks empty.
 
 use fabproj_core::{Guard, Membership};
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +15,7 @@ const EMPTY_DRAWS: usize = 1000;
 const MOST_ROWS: usize = 64;
 
 /// Whether no draw is feasible at x.
-pub fn no_draw_is_feasible(
+pub(super) fn no_draw_is_feasible(
     set: &dyn Set,
     region: &Region,
     x: &[f64],
@@ -34,7 +34,7 @@ pub fn no_draw_is_feasible(
 }
 
 /// Whether neither a draw nor the guard's search, begun in the middle of the bounds, is feasible at x.
-pub fn looks_empty<M: Membership>(
+pub(super) fn looks_empty<M: Membership>(
     set: &dyn Set,
     guard: &Guard<M>,
     region: &Region,

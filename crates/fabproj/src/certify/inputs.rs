@@ -1,4 +1,4 @@
-//! What becomes of inputs from the region of interest.
+//! Measures projections of inputs.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const TASKS_PER_ROUND: usize = 64;
 
 /// Counts and sums over inputs.
 #[derive(Default)]
-pub struct Counts {
+pub(super) struct Counts {
     /// Inputs at x where C(x) looks empty, which nothing else counts.
     pub empty: usize,
     /// Inputs that were infeasible.
@@ -76,7 +76,7 @@ impl Counts {
     }
 
     /// What the guard did, by name.
-    pub fn outcomes(&self) -> BTreeMap<String, usize> {
+    pub(super) fn outcomes(&self) -> BTreeMap<String, usize> {
         let named = self.outcomes.iter();
         named
             .map(|(name, count)| ((*name).to_owned(), *count))
@@ -85,7 +85,7 @@ impl Counts {
 }
 
 /// Projects the plan's inputs, with and without the guard.
-pub fn measure<M: Membership + Sync>(
+pub(super) fn measure<M: Membership + Sync>(
     set: &dyn Set,
     projector: &Projector,
     guard: Option<&Guard<M>>,
@@ -242,7 +242,7 @@ impl Counts {
 
 /// How many feasible inputs were projected, and how far they moved on average. Where the inputs of the
 /// measurement held too few, more are drawn until there are enough or the search has taken long.
-pub fn moves(
+pub(super) fn moves(
     set: &dyn Set,
     projector: &Projector,
     inputs: &Counts,
@@ -250,7 +250,7 @@ pub fn moves(
 ) -> Result<(usize, Option<f64>), CertifyError> {
     let region = Region::of(set);
     let (mut count, mut sum) = (inputs.feasible, inputs.moved);
-    // Rows of a file are all that there are.
+    // There are no further rows of a file.
     let rows = matches!(plan.inputs, Inputs::Rows { .. });
     let further = if plan.sparing || rows {
         0

@@ -1,7 +1,7 @@
 //! How often is a projector right, and with which confidence?
 //!
-//! [`certify`] draws fresh points from declared distributions, lets the set decide in f64 about what the
-//! projector made of them, and counts. Nothing that training has seen is used.
+//! [`certify`] draws fresh points from declared distributions, projects them, and lets the set decide in f64.
+//! No point of the training is used.
 
 mod bound;
 mod certificate;
@@ -24,8 +24,7 @@ use crate::set::{Set, SetError};
 #[derive(Clone, Copy, Default)]
 #[non_exhaustive]
 pub enum Inputs<'a> {
-    /// As [the set draws them](Set::draw_input), uniformly in its bounds unless it knows better; x uniformly in
-    /// its bounds.
+    /// As [the set draws them](Set::draw_input), by default uniformly in its bounds; x uniformly in its bounds.
     #[default]
     Region,
     /// These rows, each once.
@@ -57,7 +56,7 @@ impl Inputs<'_> {
     }
 }
 
-/// What a certificate draws, and how sure its bounds are to be.
+/// What a certificate draws, and the confidence of its bounds.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
     /// Inputs, and latent points inside and on the surface of each chart's latent set; default 100 000.
@@ -66,8 +65,8 @@ pub struct Plan<'a> {
     pub confidence: f64,
     /// The seed of all draws; default 0.
     pub seed: u64,
-    /// Leaves out what asks the set more often than the samples need: coverage, and the search for more
-    /// feasible inputs where few are among the samples. Default false.
+    /// Saves membership queries: no coverage, and no search for more feasible inputs where the samples hold
+    /// few. Default false.
     pub sparing: bool,
     /// Where inputs come from; default [`Inputs::Region`].
     pub inputs: Inputs<'a>,
@@ -111,7 +110,7 @@ pub enum CertifyError {
         /// Dimension of the set.
         set: usize,
     },
-    /// Nothing would be drawn.
+    /// The plan has no samples.
     #[error("a certificate needs at least one sample")]
     NoSamples,
     /// Not a probability strictly between 0 and 1.
@@ -120,7 +119,7 @@ pub enum CertifyError {
         /// The confidence that was asked for.
         found: f64,
     },
-    /// The set states bounds that nothing can be drawn from.
+    /// The set's bounds are invalid.
     #[error(
         "the bounds of coordinate {index} of {what}, [{low}, {high}], are not finite or reversed"
     )]
@@ -162,8 +161,8 @@ pub enum CertifyError {
 ///
 /// # Errors
 ///
-/// [`CertifyError`] when the set does not fit the projector or the plan makes no sense. A projector that
-/// is bad, even one without any feasible output, is no error: the certificate says so.
+/// [`CertifyError`] when the set does not fit the projector or the plan is invalid. A bad projector is not
+/// an error: the certificate says so.
 ///
 /// ```
 /// use fabproj::core::{LatentSet, Weights};
@@ -192,8 +191,8 @@ pub fn certify(
     certify_guarded(set, set, projector, plan)
 }
 
-/// [`certify`] where the guard tests its outputs against another set than the one that decides: how good
-/// is a guard that has only learned what is feasible?
+/// [`certify`] where the guard tests its outputs with another set than the one that decides. It measures a
+/// guard whose membership test was learned.
 ///
 /// # Errors
 ///

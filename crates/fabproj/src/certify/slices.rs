@@ -11,7 +11,7 @@ const CELLS: usize = 4;
 
 /// Counts of one slice.
 #[derive(Clone, Copy, Default)]
-pub struct Count {
+pub(super) struct Count {
     /// Inputs where C(x) is not empty.
     samples: usize,
     /// Their projections that are infeasible.
@@ -25,13 +25,13 @@ pub struct Count {
 
 /// Counts of all slices: of the first coordinate, of the second and so on, then of the cells.
 #[derive(Clone, Default)]
-pub struct Slices {
+pub(super) struct Slices {
     counts: Vec<Count>,
 }
 
 /// What became of one input.
 #[derive(Clone, Copy)]
-pub enum Fate {
+pub(super) enum Fate {
     /// C(x) looks empty.
     Empty,
     /// The input was feasible; whether its projection was not.
@@ -41,7 +41,7 @@ pub enum Fate {
 }
 
 impl Slices {
-    pub fn new(x_dim: usize) -> Self {
+    pub(super) fn new(x_dim: usize) -> Self {
         let cells = if x_dim == 2 { CELLS * CELLS } else { 0 };
         Self {
             counts: vec![Count::default(); SLICES * x_dim + cells],
@@ -49,7 +49,7 @@ impl Slices {
     }
 
     /// Counts an input at x in every slice that x lies in.
-    pub fn count(&mut self, bounds: &[Interval], x: &[f64], outcome: Fate) {
+    pub(super) fn count(&mut self, bounds: &[Interval], x: &[f64], outcome: Fate) {
         for (coordinate, (value, bounds)) in x.iter().zip(bounds).enumerate() {
             self.counts[coordinate * SLICES + part(*bounds, *value, SLICES)].add(outcome);
         }
@@ -59,7 +59,7 @@ impl Slices {
         }
     }
 
-    pub fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             count.samples += more.samples;
             count.failures += more.failures;
@@ -70,7 +70,7 @@ impl Slices {
     }
 
     /// The shares. Their bounds hold together: the chance of an error is divided among them.
-    pub fn shares(&self, set: &dyn Set, plan: &Plan) -> Vec<Slice> {
+    pub(super) fn shares(&self, set: &dyn Set, plan: &Plan) -> Vec<Slice> {
         let confidence = 1.0 - (1.0 - plan.confidence) / self.counts.len().max(1) as f64;
         let (bounds, names) = (set.x_bounds(), set.x_names());
         let interval = |coordinate: usize, index: usize, parts: usize| {
@@ -123,7 +123,7 @@ impl Count {
 }
 
 /// The first slice with the smallest share, of those with inputs.
-pub fn worst(slices: &[Slice]) -> Option<Slice> {
+pub(super) fn worst(slices: &[Slice]) -> Option<Slice> {
     let counted = slices.iter().filter(|slice| slice.share.samples > 0);
     counted
         .min_by(|a, b| a.share.feasible.total_cmp(&b.share.feasible))

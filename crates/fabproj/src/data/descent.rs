@@ -1,4 +1,4 @@
-//! Down a set's violation to the set.
+//! Follows the gradient of a set's violation to the set.
 
 use super::oracle::Oracle;
 

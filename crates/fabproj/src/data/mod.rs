@@ -7,9 +7,11 @@ pub(crate) mod labelled;
 pub(crate) mod oracle;
 pub(crate) mod pieces;
 pub(crate) mod pool;
+pub(crate) mod regime;
 pub(crate) mod restore;
+mod segments;
 pub(crate) mod slices;
-pub(crate) mod tree;
 
 pub(crate) use oracle::Units;
 pub(crate) use pool::{Pool, PoolError, PoolSizes, Rows};
+pub(crate) use regime::Regime;

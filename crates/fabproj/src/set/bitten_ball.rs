@@ -4,12 +4,12 @@ use super::vector::{PULL, distance, dot, is_finite, norm, positive, squared_dist
 use super::{Description, Interval, Set};
 use fabproj_core::Membership;
 
-/// ‖y‖ ≤ radius and ‖y - centre‖ ≥ bite, where the centre is fixed or is the parameter x.
+/// ‖y‖ ≤ radius and ‖y - centre‖ ≥ bite, where the centre is fixed or is x.
 pub(super) struct BittenBall {
     name: &'static str,
     radius: f64,
     bite: f64,
-    /// `None`: the bite is wherever the parameters say.
+    /// `None`: the bite is wherever x says.
     centre: Option<Vec<f64>>,
     bounds: Vec<Interval>,
 }

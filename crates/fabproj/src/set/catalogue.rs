@@ -44,7 +44,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Dimension of y.
     pub dim: Dimension,
-    /// Dimension of the parameters x; 0 for a fixed set.
+    /// Dimension of x; 0 for a fixed set.
     pub x_dim: usize,
     /// What is feasible, in one line.
     pub summary: &'static str,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Affine, And, Not, Or, Result, Set, SetError, Shrink, built_in, from_toml};
 
-/// A set as it is written into a model file.
+/// A set in a model file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]

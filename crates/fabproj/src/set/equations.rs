@@ -9,7 +9,7 @@ use super::{Interval, Result, SetError};
 pub(super) const MAX_DIM: usize = fabproj_core::validate::MAX_EQUATIONS_DIM;
 /// A row that is this near to others (of length 1) is a combination of them.
 const DEPENDENT: f64 = 1e-10;
-/// How far the right-hand sides of dependent rows may differ, relative to what they are made of.
+/// How far the right-hand sides of dependent rows may differ, relative to their terms.
 pub(super) const SAME: f64 = 1e-9;
 
 /// An equation that every point of a set obeys: normal · y = constant + slopes · x.

@@ -133,4 +133,4 @@ pub enum SetError {
 }
 
 /// The result of making or combining sets.
-pub type Result<T> = std::result::Result<T, SetError>;
+pub(crate) type Result<T> = std::result::Result<T, SetError>;

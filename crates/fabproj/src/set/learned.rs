@@ -11,7 +11,7 @@ use super::{Description, Interval, Result, Set, SetError};
 use crate::Model;
 use crate::data::labelled::LabelReport;
 
-/// What a model file says about the labelled points that its set was learned from.
+/// The labelled points that a set was learned from, for model files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LearnedRecord {
@@ -24,21 +24,21 @@ pub struct LearnedRecord {
     pub x_bounds: Vec<Interval>,
     /// The box of the feasible points, outside of which nothing counts as feasible.
     pub feasible_box: Vec<Interval>,
-    /// How far the discriminator can be trusted.
+    /// The discriminator's error rate.
     pub calibration: Calibration,
 }
 
-/// How often a discriminator is right about labelled rows that had no part in making it.
+/// How often a discriminator is right, measured on held-out rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// The share of truly feasible ones among accepted points that was asked for.
+    /// The share of accepted points that was to be feasible.
     pub target: f64,
     /// The lower bound holds with this probability.
     pub confidence: f64,
     /// The score above which a point is accepted, before it was made zero.
     pub threshold: f32,
-    /// Rows that neither the discriminator nor its threshold has seen.
+    /// Held-out rows, used neither for the discriminator nor for its threshold.
     pub held_out: usize,
     /// Feasible ones of them.
     pub held_out_feasible: usize,
@@ -68,10 +68,10 @@ impl Calibration {
     }
 }
 
-/// A set of which nothing but labelled points is known: y is in it where a discriminator that was
-/// trained on them says so, within the box of the feasible ones.
+/// A set that was learned from labelled points: y is in it if a discriminator accepts it and it is in the box
+/// of the feasible points.
 ///
-/// Membership is a guess with a [known error rate](Calibration). Made by
+/// Its membership test has a [known error rate](Calibration). Made by
 /// [`labelled::learn`](crate::labelled::learn), or from a [model](crate::Model::set) that holds the discriminator.
 pub struct Learned {
     description: Description,
@@ -172,6 +172,13 @@ impl Scorer {
 
     /// The score of a point; −∞ if it is not finite.
     pub(crate) fn score(&self, y: &[f64], x: &[f64]) -> f32 {
+        let mut score = [f32::NEG_INFINITY];
+        self.score_rows(y, x, &mut score);
+        score[0]
+    }
+
+    /// The scores of as many rows as `scores` is long.
+    fn score_rows(&self, y: &[f64], x: &[f64], scores: &mut [f32]) {
         let lock = || {
             self.workspaces
                 .lock()
@@ -180,12 +187,13 @@ impl Scorer {
         let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<_>>();
         let spare = lock().pop();
         let mut workspace = spare.unwrap_or_else(|| self.projector.workspace());
-        let mut score = [f32::NEG_INFINITY];
         let scored = self
             .projector
-            .score_rows(&narrow(y), &narrow(x), &mut score, &mut workspace);
+            .score_rows(&narrow(y), &narrow(x), scores, &mut workspace);
         lock().push(workspace);
-        scored.map_or(f32::NEG_INFINITY, |()| score[0])
+        if scored.is_err() {
+            scores.fill(f32::NEG_INFINITY);
+        }
     }
 }
 
@@ -257,15 +265,18 @@ impl Learned {
 
     /// The discriminator's score: positive inside, −∞ outside the box of the feasible points.
     pub fn score(&self, y: &[f64], x: &[f64]) -> f32 {
-        let mut boxed = y.iter().zip(&self.record.feasible_box);
-        if boxed.all(|(y, (low, high))| y >= low && y <= high) {
-            self.scorer.score(y, x)
-        } else {
-            f32::NEG_INFINITY
+        match self.in_box(y) {
+            true => self.scorer.score(y, x),
+            false => f32::NEG_INFINITY,
         }
     }
 
-    /// What the points held, and how far the discriminator can be trusted.
+    fn in_box(&self, y: &[f64]) -> bool {
+        let mut boxed = y.iter().zip(&self.record.feasible_box);
+        boxed.all(|(y, (low, high))| y >= low && y <= high)
+    }
+
+    /// The points and the discriminator's error rate.
     pub fn record(&self) -> &LearnedRecord {
         &self.record
     }
@@ -274,6 +285,25 @@ impl Learned {
 impl Membership for Learned {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         self.score(y, x) > 0.0
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        let (dim, x_dim) = (self.dim(), self.x_dim());
+        let (mut boxed, mut boxed_x) = (Vec::new(), Vec::new());
+        for (row, inside) in inside.iter_mut().enumerate() {
+            let y = &y[row * dim..][..dim];
+            *inside = self.in_box(y);
+            if *inside {
+                boxed.extend_from_slice(y);
+                boxed_x.extend_from_slice(&x[row * x_dim..][..x_dim]);
+            }
+        }
+        let mut scores = vec![f32::NEG_INFINITY; boxed.len() / dim];
+        self.scorer.score_rows(&boxed, &boxed_x, &mut scores);
+        let boxed = inside.iter_mut().filter(|inside| **inside);
+        boxed
+            .zip(scores)
+            .for_each(|(inside, score)| *inside = score > 0.0);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`built_in`] makes a set that the library knows, [`from_file`] one from constraints in a file,
 //! [`FnSet`] one from closures; [`And`], [`Or`], [`Not`], [`Affine`] and [`Shrink`] make new sets of given
-//! ones. [`Learned`] is what [`train::learn_set`](crate::train::learn_set) makes of labelled points.
+//! ones. [`labelled::learn`](crate::labelled::learn) makes one from labelled points.
 
 mod algebra;
 mod arcs;
@@ -22,6 +22,7 @@ mod learned;
 mod moons;
 mod problem;
 mod reduced;
+mod rows;
 mod shells;
 mod star;
 mod torus;
@@ -35,13 +36,17 @@ pub use self::closure::FnSet;
 pub use self::counted::Counted;
 pub use self::description::{Description, from_description};
 pub use self::equations::Equation;
-pub use self::error::{Result, SetError};
+pub(crate) use self::error::Result;
+pub use self::error::SetError;
 pub use self::file::{from_file, from_toml};
+#[doc(hidden)]
 pub use self::label::label;
 pub use self::learned::{Calibration, Learned, LearnedRecord};
 pub(crate) use self::learned::{Discriminator, Scorer};
+#[doc(hidden)]
 pub use self::moons::moon_points;
-pub use self::problem::{Excerpt, Problem, SetFileError};
+pub(crate) use self::problem::Problem;
+pub use self::problem::SetFileError;
 pub(crate) use self::reduced::Reduced;
 
 /// A closed interval, one per coordinate of a region of interest.
@@ -51,8 +56,8 @@ pub type Interval = (f64, f64);
 ///
 /// A set is a membership test, [`Membership`], with a region that inputs come from. Only
 /// [`dim`](Self::dim), [`bounds`](Self::bounds) and [`description`](Self::description) are needed besides;
-/// whatever else a set knows about itself makes training, certificates or baselines better. Decisions are
-/// made in f64; boundaries belong to the set.
+/// everything else is optional and improves training, certificates or baselines. Decisions are made in f64;
+/// boundaries belong to the set.
 ///
 /// Every `y` and every slice that is written to has [`dim`](Self::dim) entries, every `x`
 /// [`x_dim`](Self::x_dim). Callers check what comes from outside; a set may panic on other lengths, as
@@ -95,19 +100,19 @@ pub trait Set: Membership + Send + Sync {
     /// Writes the exact nearest point of C(x) into `nearest` and returns true, where it is known.
     ///
     /// A set knows it for all finite points or for none. The written point passes
-    /// [`contains`](Self::contains): it is pulled inward by about 1e-9 of the set's size. A point of
+    /// [`contains`](Membership::contains): it is pulled inward by about 1e-9 of the set's size. A point of
     /// the set is its own nearest point.
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
         let _ = (y, x, nearest);
         false
     }
 
-    /// The region of interest: where inputs are expected to come from. Contains C(x) for every x, or at
-    /// least the part of it that is to be learned.
+    /// The region that inputs come from. It contains C(x) for every x, or the part of it that should be
+    /// learned.
     fn bounds(&self) -> Vec<Interval>;
 
-    /// Draws an input of interest at x, from numbers that `uniform` draws uniformly
-    /// between 0 and 1. Unless a set knows better: uniform in the bounds.
+    /// Draws an input of interest at x, by default uniformly in the bounds. `uniform` draws numbers between 0
+    /// and 1.
     fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
         let _ = x;
         for (y, (low, high)) in y.iter_mut().zip(self.bounds()) {
@@ -130,12 +135,12 @@ pub trait Set: Membership + Send + Sync {
         (0..self.x_dim()).map(|i| format!("x{i}")).collect()
     }
 
-    /// Names of the constraints that make up the set, for a set that is made of named ones.
+    /// Names of the constraints of the set; empty where they have no names.
     fn constraints(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Names of the constraints that y violates; empty where the set has no named ones.
+    /// Names of the constraints that y violates; empty where they have no names.
     fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
         let _ = (y, x);
         Vec::new()
@@ -147,8 +152,8 @@ pub trait Set: Membership + Send + Sync {
         Vec::new()
     }
 
-    /// For a set that was learned from labelled points: how far its answers can be trusted. `None` where
-    /// [`contains`](Self::contains) is the truth.
+    /// The error rate of [`contains`](Membership::contains), for a set that was learned from labelled points;
+    /// `None` where it is exact.
     fn calibration(&self) -> Option<Calibration> {
         None
     }
@@ -158,11 +163,11 @@ pub trait Set: Membership + Send + Sync {
         None
     }
 
-    /// What a model file says about the set, enough to build it again where that is possible.
+    /// The description for model files, enough to build the set again where that is possible.
     fn description(&self) -> Description;
 }
 
-/// Whether a set states its region and names so that it can be trained for.
+/// Checks the lengths and bounds of a set.
 pub(crate) fn check(set: &dyn Set) -> Result<()> {
     let (dim, x_dim) = (set.dim(), set.x_dim());
     if dim == 0 {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::support::did_you_mean;
 
-/// A set file that does not describe a set: the place, the line itself, and what is wrong there.
+/// A set file that does not describe a set. Its text shows the line and says what is wrong there.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SetFileError {
@@ -15,19 +15,18 @@ pub struct SetFileError {
     /// Column of the fault in characters, from 1.
     pub column: usize,
     /// The line, shortened around the column where it is long.
-    pub excerpt: Excerpt,
+    pub(crate) excerpt: Excerpt,
     /// What is wrong.
-    pub problem: Problem,
+    pub(crate) problem: Problem,
 }
 
 /// A line of a file with a mark under one of its characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Excerpt {
+pub(crate) struct Excerpt {
     /// The line or a part of it.
-    pub text: String,
+    pub(crate) text: String,
     /// How many characters of `text` come before the fault.
-    pub before: usize,
+    pub(crate) before: usize,
 }
 
 impl fmt::Display for SetFileError {
@@ -54,8 +53,7 @@ impl std::error::Error for SetFileError {}
 
 /// What is wrong at a place of a set file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Problem {
+pub(crate) enum Problem {
     /// Not TOML.
     #[error("cannot parse the file as TOML: {message}")]
     Toml {

@@ -4,6 +4,7 @@ use fabproj_core::{Equations, Membership};
 
 use super::equations::{MAX_DIM, eliminate, independent};
 use super::extent::upper;
+use super::rows::narrow;
 use super::vector::{is_finite, with_buffer};
 use super::{Description, Equation, Interval, Result, Set, SetError};
 
@@ -98,6 +99,13 @@ impl Membership for Reduced<'_> {
         self.at(z, x, |y| self.set.contains(y, x)).unwrap_or(false)
     }
 
+    fn contains_rows(&self, z: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(true);
+        narrow(self.set, z, x, inside, |z, x, points| {
+            self.at(z, x, |y| points.extend_from_slice(y)).is_some()
+        });
+    }
+
     fn violation(&self, z: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
         gradient.fill(0.0);
         let violation = self.at(z, x, |y| {
@@ -160,7 +168,7 @@ mod tests {
     use super::*;
     use crate::set::from_toml;
 
-    /// A set of `a`, `b`, `c` and `d` in [-scale, scale] with the parameters s and t in [0, 1].
+    /// A set of `a`, `b`, `c` and `d` in [-scale, scale] with x = (s, t) in [0, 1].
     fn space(scale: f64, rest: &str) -> String {
         let names = ["a", "b", "c", "d"];
         let bounds = names.map(|name| format!("{name} = [{}, {scale}]", -scale));
@@ -190,7 +198,7 @@ mod tests {
             let full = from_toml(&text).unwrap();
             let set = reduced(full.as_ref());
             assert_eq!((set.dim(), set.x_dim()), (2, 2));
-            let lift = set.equations();
+            let equations = set.equations();
             for step in 0..200 {
                 let wave = |i: usize| (step as f64 * 0.7 + i as f64 * 1.9).sin();
                 let (y, x) = (
@@ -198,8 +206,8 @@ mod tests {
                     [wave(4).abs(), wave(5).abs()],
                 );
                 let (mut z, mut raised) = ([0.0; 2], [0.0; 4]);
-                lift.lower(&y, &x, &mut z).unwrap();
-                lift.raise(&z, &x, &mut raised).unwrap();
+                equations.lower(&y, &x, &mut z).unwrap();
+                equations.raise(&z, &x, &mut raised).unwrap();
                 let [a, b, c, d] = raised;
                 let first = 2.0 * (a - b) / 3.0 + c - (0.25 + x[0] - 2.0 * x[1]);
                 let second = -d - (a - std::f64::consts::PI * x[0]);
@@ -261,11 +269,12 @@ mod tests {
     fn inputs_of_interest_come_from_the_box_of_y() {
         let full = from_toml(&space(2.0, &constraint("a + b == s"))).unwrap();
         let set = reduced(full.as_ref());
-        let lift = set.equations();
+        let equations = set.equations();
         let mut numbers = [0.9, 0.1, 0.5, 0.25].into_iter();
         let (mut z, mut expected) = ([0.0; 3], [0.0; 3]);
         set.draw_input(&[0.5, 0.0], &mut || numbers.next().unwrap(), &mut z);
-        lift.lower(&[1.6, -1.6, 0.0, -1.0], &[0.5, 0.0], &mut expected)
+        equations
+            .lower(&[1.6, -1.6, 0.0, -1.0], &[0.5, 0.0], &mut expected)
             .unwrap();
         for (z, expected) in z.iter().zip(expected) {
             assert!((z - expected).abs() < 1e-12);
@@ -299,7 +308,7 @@ mod tests {
             let equation = format!("{w0:?}*a + {w1:?}*b + {w2:?}*c + {w3:?}*d == {right:?}");
             let full = from_toml(&space(1.0, &constraint(&equation))).unwrap();
             let set = reduced(full.as_ref());
-            let lift = set.equations();
+            let equations = set.equations();
             let bounds = set.bounds();
             let mut low = [f64::INFINITY; 3];
             let mut high = [f64::NEG_INFINITY; 3];
@@ -317,7 +326,7 @@ mod tests {
                         continue;
                     }
                     let mut z = [0.0; 3];
-                    lift.lower(&y, &[0.0; 2], &mut z)?;
+                    equations.lower(&y, &[0.0; 2], &mut z)?;
                     for i in 0..3 {
                         low[i] = low[i].min(z[i]);
                         high[i] = high[i].max(z[i]);

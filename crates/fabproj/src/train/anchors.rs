@@ -1,4 +1,4 @@
-//! Feasible points that are stored with a model for its guard to fall back to.
+//! Feasible points that are stored with a model as fallbacks of its guard.
 
 use fabproj_core::{Anchor, Projector, Weights};
 use rand::RngExt;
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use crate::data::Pool;
-use crate::data::tree::squared_distance;
+use crate::tree::squared_distance;
 use fabproj_nn::sample;
 
 /// Latent points tried per chart.
@@ -18,9 +18,13 @@ const COPIES: usize = 8;
 const NOISE: f32 = 0.05;
 
 /// Finds up to `count` anchors, spread over the charts and over what they decode to, and verifies
-/// each through the very projector that will run. Where no decode is feasible, feasible rows of the
-/// pool stand in.
-pub fn find(weights: &Weights, pool: &Pool, count: usize, rng: &mut ChaCha8Rng) -> Vec<Anchor> {
+/// each with the projector that will run. Where no decode is feasible, feasible rows of the pool are taken.
+pub(crate) fn find(
+    weights: &Weights,
+    pool: &Pool,
+    count: usize,
+    rng: &mut ChaCha8Rng,
+) -> Vec<Anchor> {
     let Ok(projector) = Projector::new(weights) else {
         return Vec::new();
     };

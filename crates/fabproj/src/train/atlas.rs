@@ -6,22 +6,23 @@ use rand_chacha::ChaCha8Rng;
 
 use super::assignment::Assignment;
 use super::chart::TrainedChart;
-use crate::data::tree::squared_distance;
 use crate::data::{Pool, Units};
+use crate::tree::squared_distance;
 use fabproj_nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, SpecError, Tape};
 
 /// Rows per step of the gate's training.
 const GATE_ROWS: usize = 256;
 const GATE_RATE: f32 = 3e-3;
-/// Inputs of which the outcome by every chart is looked at, and how many at once.
+/// Inputs that every chart projects to train the gate, and how many at once.
 const OUTCOMES: usize = 60_000;
 const OUTCOMES_AT_ONCE: usize = 1_024;
-/// Working units that an infeasible outcome counts as, and the difference at which a chart is clearly better.
+/// The distance that an infeasible output counts as, and the difference at which a chart is clearly better;
+/// working units.
 const MISSED: f32 = 1.0;
 const DISTANCE_SCALE: f32 = 0.05;
 
 /// Trains a classifier that chooses the chart of a point by the cells of rows, before there are charts.
-pub fn train_gate(
+pub(crate) fn train_gate(
     pool: &Pool,
     assignment: &Assignment,
     hidden: &[usize],
@@ -103,7 +104,7 @@ fn softmax(logits: &mut [f32]) {
 
 /// Charts with their gate, in the pool's working units.
 #[derive(Clone, Debug)]
-pub struct Atlas {
+pub(crate) struct Atlas {
     /// Chooses the chart; `None` for a single one.
     pub gate: Option<Mlp>,
     /// The charts.
@@ -111,9 +112,8 @@ pub struct Atlas {
 }
 
 impl Atlas {
-    /// Trains the gate on what the charts make of fresh inputs: it should choose the one whose output is
-    /// feasible and nearest.
-    pub fn choose_by_outcome(
+    /// Trains the gate on fresh inputs: it should choose the chart whose output is feasible and nearest.
+    pub(crate) fn choose_by_outcome(
         &mut self,
         pool: &Pool,
         hidden: &[usize],
@@ -147,13 +147,10 @@ impl Atlas {
                 let end = (start + OUTCOMES_AT_ONCE).min(OUTCOMES);
                 let (y, states) = (&y[start * dim..end * dim], &states[start..end]);
                 self.project_by(pool, chart, y, states, &mut tape, &mut out);
-                let outcomes = y.chunks_exact(dim).zip(out.chunks_exact(dim)).zip(states);
-                for (row, ((input, output), state)) in outcomes.enumerate() {
-                    let missed = if pool.contains(output, *state) {
-                        0.0
-                    } else {
-                        MISSED
-                    };
+                let inside = pool.contains_rows(&out, states);
+                let outcomes = y.chunks_exact(dim).zip(out.chunks_exact(dim)).zip(inside);
+                for (row, ((input, output), inside)) in outcomes.enumerate() {
+                    let missed = if inside { 0.0 } else { MISSED };
                     let distance = squared_distance(input, output).sqrt();
                     wanted[(start + row) * charts + chart] = -(distance + missed) / DISTANCE_SCALE;
                 }
@@ -171,7 +168,7 @@ impl Atlas {
     }
 
     /// The same in raw units, without anchors.
-    pub fn weights(&self, units: &Units, x_units: &Units) -> Weights {
+    pub(crate) fn weights(&self, units: &Units, x_units: &Units) -> Weights {
         let charts = self.charts.iter().map(|chart| {
             let raw_scale = units.scale.iter().map(|s| s * f64::from(chart.scale));
             let raw_centre = (0..units.centre.len())

@@ -1,4 +1,4 @@
-//! Why a training did not give a model.
+//! Errors of a training.
 
 use std::io;
 
@@ -23,13 +23,13 @@ pub enum TrainError {
     /// No rows to train on could be drawn.
     #[error(transparent)]
     Pool(#[from] PoolError),
-    /// A network of such a shape cannot be made.
+    /// A network of this size cannot be made.
     #[error(transparent)]
     Network(#[from] SpecError),
     /// The labelled points cannot be learned from.
     #[error(transparent)]
     Labelled(#[from] LabelledError),
-    /// What was trained cannot run.
+    /// The trained weights are invalid.
     #[error("training diverged: {0}")]
     Model(#[from] WeightsError),
     /// A loss became infinite or NaN.
@@ -70,7 +70,7 @@ pub enum TrainError {
     /// The certificate could not be made.
     #[error(transparent)]
     Certify(#[from] crate::certify::CertifyError),
-    /// The recipe gave up for a reason of its own.
+    /// An error of the recipe.
     #[error(transparent)]
     Recipe(Box<dyn std::error::Error + Send + Sync>),
 }

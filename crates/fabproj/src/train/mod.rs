@@ -1,8 +1,7 @@
 //! Training: from a set to a model.
 //!
-//! [`train_with`] is the way of every training: it checks the set, takes its equations out, claims the
-//! checkpoints, lets a [`Recipe`] train, and records what was done. [`Settings`] is the recipe of this
-//! library.
+//! [`train_with`] checks the set, eliminates its equations, claims the checkpoints, lets a [`Recipe`] train
+//! and records the result. [`Settings`] is the recipe of this library.
 
 pub(crate) mod anchors;
 pub(crate) mod assignment;
@@ -14,6 +13,7 @@ pub(crate) mod fit;
 pub(crate) mod labelled;
 pub(crate) mod measure;
 mod penalty;
+mod purpose;
 mod search;
 mod session;
 mod settings;
@@ -32,15 +32,15 @@ pub use settings::{Settings, SettingsError};
 use crate::Model;
 use crate::set::{Counted, Reduced, Set, check};
 
-/// A way to train, with its settings and seed. [`Settings`] is the one of this library.
+/// A training method with its settings and seed. [`Settings`] is the one of this library.
 pub trait Recipe {
     /// Its name, for the model's record.
     fn name(&self) -> String;
 
-    /// The seed of all that is random.
+    /// The seed of all random numbers.
     fn seed(&self) -> u64;
 
-    /// All other settings as a JSON object, for the model's record and to know its checkpoints by.
+    /// All other settings as a JSON object, for the model's record and the identity of checkpoints.
     fn settings_json(&self) -> String;
 
     /// Trains for a set without equations.
@@ -50,7 +50,7 @@ pub trait Recipe {
     fn train(&self, set: &dyn Set, session: &Session) -> Result<Trained, TrainError>;
 }
 
-/// What a recipe gives.
+/// The result of a recipe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
     /// The networks.

@@ -1,5 +1,6 @@
 //! A training's environment: observers, checkpoints, stop flag.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::checkpoints::Checkpoints;
@@ -33,7 +34,7 @@ pub enum Event<'a> {
         /// Figures by name.
         figures: &'a [(&'static str, f64)],
     },
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning {
         /// What, for a person.
         message: &'a str,
@@ -122,11 +123,12 @@ impl<'a> Session<'a> {
     }
 
     /// Saves the state of a unit of work. A failure is a warning, said once: it does not end the training.
-    pub fn save(&self, unit: &str, state: impl FnOnce() -> Vec<u8>) {
+    pub fn save(&self, unit: &str, state: impl FnOnce() -> io::Result<Vec<u8>>) {
         let Some(checkpoints) = self.checkpoints else {
             return;
         };
-        if let Err(error) = checkpoints.save(unit, &state())
+        let saved = state().and_then(|state| checkpoints.save(unit, &state));
+        if let Err(error) = saved
             && !self.warned.swap(true, Ordering::Relaxed)
         {
             let message =

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::fit::LatentKind;
 use crate::certify::Plan;
 
-/// Share of `max_queries` that is left for the certificate at least.
+/// The smallest share of `max_queries` for the certificate.
 const CERTIFICATE_SHARE: f64 = 0.3;
-/// Queries that a point of the certificate may cost: input, projection, guard and its repairs, the search
-/// whether C(x) is empty; and decodes inside and on the surface of each chart.
+/// Queries per point of the certificate: input, projection, guard and its repairs, the search whether C(x)
+/// is empty; and per chart, decodes inside and on the surface.
 const QUERIES_PER_SAMPLE: u64 = 8;
 const QUERIES_PER_CHART: u64 = 2;
-/// Fewer points say nothing.
+/// The smallest number of points of a certificate.
 const LEAST_SAMPLES: usize = 100;
 
 /// Settings of a training. Start from a preset: [`default`](Self::default), [`small`](Self::small) or
@@ -21,7 +21,7 @@ const LEAST_SAMPLES: usize = 100;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// The seed of all that is random; the same seed gives the same model, bit for bit. Default 0.
+    /// The seed of all random numbers. The same seed gives the same model, bit for bit. Default 0.
     // The seed and the preset's name stand beside the settings in every record.
     #[serde(skip)]
     pub seed: u64,
@@ -35,8 +35,8 @@ pub struct Settings {
     /// Width of the hidden layers of the gate between charts. Default 32.
     pub gate_width: usize,
     /// Number of hidden layers of the gate between charts. Default 2.
-    // Left out of what is written where it has the value that it had before it could be chosen: results of
-    // the study are found by a digest of all settings.
+    // Not written if it is 2: results of the study are found by a digest of all settings, and older ones
+    // do not have this one.
     #[serde(skip_serializing_if = "is_two")]
     pub gate_depth: usize,
     /// The latent set's kind; left out: chosen by measurement.
@@ -66,7 +66,7 @@ pub struct Settings {
     pub margin_high: f32,
     /// Share of failures above which the margin grows. Default 0.002.
     pub failure_goal: f32,
-    /// Values of x at which an input-dependent set is looked at. Default 1500.
+    /// Values of x at which an input-dependent set is sampled. Default 1500.
     pub states: usize,
     /// Feasible rows of the pool. Default 20000 (twice that for input-dependent sets).
     pub feasible: usize,
@@ -76,18 +76,18 @@ pub struct Settings {
     pub boundary: usize,
     /// Uniform draws before rejection sampling gives up. Default 4000000.
     pub draws: usize,
-    /// Membership queries that training and certificate may make together, for sets that are costly to ask;
-    /// left out: as many as it takes. A discriminator then answers in the set's place.
+    /// The largest number of membership queries of training and certificate together, for expensive sets; a
+    /// discriminator then answers instead of the set. Left out: no limit.
     pub max_queries: Option<u64>,
     /// Anchors stored for the guard. Default 64.
     pub anchors: usize,
     /// Fresh points of each kind on which a candidate is measured. Default 20000.
     pub samples: usize,
-    /// The mean move of feasible points that is good enough, in units of the set's size: of a fixed set in
-    /// two dimensions. Twice as much where the set depends on x, more above two dimensions. Default 0.01.
+    /// Goal for the mean distance by which feasible points are moved, for a fixed set in two dimensions. It is
+    /// doubled where the set depends on x, and larger above two dimensions. Default 0.01.
     pub moved: f64,
-    /// How often charts that fall short are cut and trained anew, the first training included; in the plane
-    /// once more if they are still far from the goals. Default 3.
+    /// Rounds of training, the first included: after each, charts that miss the goals are cut and trained
+    /// anew. In the plane there is one more if they are far from the goals. Default 3.
     pub rounds: usize,
 }
 
@@ -132,8 +132,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The version of the recipe: raised when the same seed and settings give another model, so that results
-    /// which are kept by their settings are not taken for those of the recipe as it is now.
+    /// The version of the recipe. It is raised when the same seed and settings give another model, so that
+    /// stored results of older versions can be told apart.
     pub const VERSION: u32 = 2;
 
     /// A usable model in about five seconds.
@@ -195,8 +195,8 @@ impl Settings {
         self.max_queries.map(share)
     }
 
-    /// What the certificate draws after a training with these settings: 100 000 points of each kind, or as
-    /// many as `max_queries` leaves after `queries`.
+    /// The plan of a certificate after a training with these settings: 100 000 points of each kind, or as many
+    /// as `max_queries` allows after `queries`.
     pub fn plan(&self, queries: u64, charts: usize) -> Plan<'static> {
         let usual = Plan {
             seed: self.seed,
@@ -208,7 +208,9 @@ impl Settings {
         let cost = QUERIES_PER_SAMPLE + QUERIES_PER_CHART * charts as u64;
         let samples = most.saturating_sub(queries) / cost;
         Plan {
-            samples: (samples as usize).clamp(LEAST_SAMPLES, usual.samples),
+            samples: usize::try_from(samples).map_or(usual.samples, |samples| {
+                samples.clamp(LEAST_SAMPLES, usual.samples)
+            }),
             sparing: true,
             ..usual
         }

@@ -413,7 +413,7 @@ fn unknown_names_are_answered_with_near_ones() {
     assert!(matches!(error, SetError::Dimension { dim: 1, .. }));
     assert_eq!(
         error.to_string(),
-        "`shell-Nd` exists for N = 2 to 4096, not for N = 1"
+        "`shell-Nd` needs N = 2 to 4096, found N = 1"
     );
     assert!(set::built_in("shell-sq-99999d").is_err());
     assert!(set::built_in("").is_err());

@@ -35,7 +35,7 @@ fn budget() -> Arc<dyn Set> {
         "y = [\"a\", \"b\", \"c\"]\nbounds = { a = [0, 1], b = [0, 1], c = [0, 1] }\n\
          [[constraint]]\nexpr = \"a + b + c == 1\"\n",
     )
-    .unwrap()
+    .expect("a valid set")
 }
 
 #[test]

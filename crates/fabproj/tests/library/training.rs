@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use fabproj::set::{FnSet, Set, built_in};
+use fabproj::set::{Description, FnSet, Interval, Set, built_in};
 use fabproj::{
-    Checkpoints, Event, LatentKind, Membership, Model, Observer, Session, Settings, TrainError,
-    train_with,
+    Checkpoints, Event, LatentKind, Membership, Model, Observer, Recipe, Session, Settings,
+    TrainError, train_with,
 };
 
 /// Seconds instead of a good model.
@@ -68,6 +68,70 @@ fn a_seed_gives_the_same_bits_on_any_number_of_threads() {
     assert_eq!(one, two);
     let other = train(&set, &Settings { seed: 8, ..tiny() }).unwrap();
     assert_ne!(one.weights(), other.weights());
+}
+
+/// A ring around (x, 0) that counts its questions and the rows in them.
+#[derive(Default)]
+struct Counting {
+    x_bounds: Vec<Interval>,
+    questions: AtomicUsize,
+    rows: AtomicUsize,
+}
+
+impl Membership for Counting {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        let mut inside = [false];
+        self.contains_rows(y, x, &mut inside);
+        inside[0]
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        self.questions.fetch_add(1, Ordering::Relaxed);
+        self.rows.fetch_add(inside.len(), Ordering::Relaxed);
+        for (row, inside) in inside.iter_mut().enumerate() {
+            let centre = x.get(row).copied().unwrap_or(0.0);
+            *inside = (0.8..=1.6).contains(&(y[2 * row] - centre).hypot(y[2 * row + 1]));
+        }
+    }
+}
+
+impl Set for Counting {
+    fn dim(&self) -> usize {
+        2
+    }
+
+    fn x_dim(&self) -> usize {
+        self.x_bounds.len()
+    }
+
+    fn bounds(&self) -> Vec<Interval> {
+        vec![(-2.0, 2.0); 2]
+    }
+
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.x_bounds.clone()
+    }
+
+    fn description(&self) -> Description {
+        Description::Closure {
+            name: "counting".to_owned(),
+        }
+    }
+}
+
+#[test]
+fn a_set_is_asked_about_many_rows_at_once() {
+    for x_bounds in [Vec::new(), vec![(-0.3, 0.3)]] {
+        let set = Counting {
+            x_bounds,
+            ..Counting::default()
+        };
+        let trained = tiny().train(&set, &Session::new()).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&trained.summary_json).unwrap();
+        let (questions, rows) = (set.questions.into_inner(), set.rows.into_inner());
+        assert_eq!(summary["queries"], rows, "every row is counted");
+        assert!(8 * questions < rows, "{questions} questions, {rows} rows");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use fabproj_core::Membership;
 use std::sync::Arc;
 
 use crate::set::delegate::same_coordinates;
+use crate::set::rows::narrow;
 use crate::set::vector::{dot, with_buffer};
 use crate::set::{Description, Equation, Interval, Result, Set, SetError};
 
@@ -20,7 +21,8 @@ const SIMILAR: f64 = 1e-12;
 /// A point is judged at its origin A⁻¹(y - b), so boundaries are exact up to rounding.
 ///
 /// ```
-/// use fabproj::set::{Affine, Set, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Affine, built_in};
 /// let wide = Affine::new(built_in("concentric-circles")?, vec![3.0, 0.0, 0.0, 1.0], vec![10.0, 0.0])?;
 /// assert!(wide.contains(&[14.5, 0.0], &[]));
 /// assert!(!wide.contains(&[10.0, 0.0], &[]));
@@ -102,6 +104,16 @@ impl Membership for Affine {
             self.pull_back(y, origin);
             self.set.contains(origin, x)
         })
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(true);
+        narrow(self.set.as_ref(), y, x, inside, |y, _, points| {
+            let start = points.len();
+            points.resize(start + y.len(), 0.0);
+            self.pull_back(y, &mut points[start..]);
+            true
+        });
     }
 
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {

@@ -3,16 +3,17 @@
 use fabproj_core::Membership;
 use std::sync::Arc;
 
-use super::parameters_of;
+use super::x_of;
+use crate::set::rows::{narrow, unchanged};
 use crate::set::vector::{distance, with_buffer};
 use crate::set::{Calibration, Description, Equation, Interval, Result, Set, SetError};
 
-/// Sets of the same y, with what they agree on. Sets with parameters share one x; fixed sets may
+/// Sets of the same y, with what they agree on. Sets that depend on x share it; fixed sets may
 /// stand beside them.
 struct Members {
     sets: Vec<Arc<dyn Set>>,
     x_bounds: Vec<Interval>,
-    /// Which member names the parameters.
+    /// Which member names the coordinates of x.
     conditional: Option<usize>,
 }
 
@@ -24,7 +25,7 @@ impl Members {
         for set in &sets {
             check_length("coordinates of a combined set", dim, set.dim())?;
             if set.x_dim() > 0 {
-                check_length("parameters of a combined set", x_dim, set.x_dim())?;
+                check_length("coordinates of x of a combined set", x_dim, set.x_dim())?;
             }
         }
         let regions: Vec<_> = sets
@@ -113,7 +114,8 @@ fn hull(regions: &[Vec<Interval>]) -> Vec<Interval> {
 /// intersection of theirs. The nearest point is not known: it need not be nearest in any one of them.
 ///
 /// ```
-/// use fabproj::set::{And, Set, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{And, built_in};
 /// let lens = And::new(vec![built_in("star-shaped")?, built_in("blob-with-bite")?])?;
 /// assert!(lens.contains(&[-0.5, 0.0], &[]));
 /// assert!(!lens.contains(&[0.5, 0.0], &[]), "in the bite");
@@ -139,8 +141,15 @@ impl And {
 
 impl Membership for And {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        let inside = |set: &Arc<dyn Set>| set.contains(y, parameters_of(set.as_ref(), x));
+        let inside = |set: &Arc<dyn Set>| set.contains(y, x_of(set.as_ref(), x));
         self.members.sets.iter().all(inside)
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(true);
+        for set in &self.members.sets {
+            narrow(set.as_ref(), y, x, inside, unchanged);
+        }
     }
 
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
@@ -148,7 +157,7 @@ impl Membership for And {
         with_buffer(y.len(), |part| {
             let mut total = 0.0;
             for set in &self.members.sets {
-                total += set.violation(y, parameters_of(set.as_ref(), x), part)?;
+                total += set.violation(y, x_of(set.as_ref(), x), part)?;
                 for (sum, part) in gradient.iter_mut().zip(&*part) {
                     *sum += part;
                 }
@@ -210,7 +219,8 @@ impl Set for And {
 /// all of theirs are. Its region of interest is the smallest box that holds theirs.
 ///
 /// ```
-/// use fabproj::set::{Set, Or, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Or, built_in};
 /// let both = Or::new(vec![built_in("shell-2d")?, built_in("two-moons")?])?;
 /// assert!(both.contains(&[-1.5, 0.0], &[]) && both.contains(&[0.0, 0.75], &[]));
 /// # Ok::<(), fabproj::set::SetError>(())
@@ -239,8 +249,19 @@ impl Or {
 
 impl Membership for Or {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        let inside = |set: &Arc<dyn Set>| set.contains(y, parameters_of(set.as_ref(), x));
+        let inside = |set: &Arc<dyn Set>| set.contains(y, x_of(set.as_ref(), x));
         self.members.sets.iter().any(inside)
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(false);
+        for set in &self.members.sets {
+            let mut found: Vec<bool> = inside.iter().map(|inside| !inside).collect();
+            narrow(set.as_ref(), y, x, &mut found, unchanged);
+            for (inside, found) in inside.iter_mut().zip(found) {
+                *inside |= found;
+            }
+        }
     }
 
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
@@ -248,7 +269,7 @@ impl Membership for Or {
         with_buffer(y.len(), |part| {
             let mut least = f64::INFINITY;
             for set in &self.members.sets {
-                let violation = set.violation(y, parameters_of(set.as_ref(), x), part)?;
+                let violation = set.violation(y, x_of(set.as_ref(), x), part)?;
                 if violation < least {
                     least = violation;
                     gradient.copy_from_slice(part);
@@ -272,7 +293,7 @@ impl Set for Or {
         with_buffer(y.len(), |candidate| {
             let mut least = f64::INFINITY;
             for set in &self.members.sets {
-                if !set.nearest(y, parameters_of(set.as_ref(), x), candidate) {
+                if !set.nearest(y, x_of(set.as_ref(), x), candidate) {
                     return false;
                 }
                 let reach = distance(y, candidate);

@@ -15,6 +15,6 @@ use super::Set;
 /// The part of x that a set reads: all of it, or nothing where the set is fixed but stands beside one
 /// that is not.
 #[inline]
-fn parameters_of<'a>(set: &dyn Set, x: &'a [f64]) -> &'a [f64] {
+fn x_of<'a>(set: &dyn Set, x: &'a [f64]) -> &'a [f64] {
     if set.x_dim() == 0 { &[] } else { x }
 }

@@ -9,6 +9,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::set::delegate::same_coordinates;
 use crate::set::equations::independent;
+use crate::set::rows::narrow;
 use crate::set::vector::{dot, norm, with_buffer};
 use crate::set::{Description, Equation, Interval, Result, Set, SetError};
 
@@ -32,7 +33,8 @@ const PLANAR: usize = 16;
 /// membership says so.
 ///
 /// ```
-/// use fabproj::set::{Set, Shrink, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Shrink, built_in};
 /// let ring = Shrink::new(built_in("concentric-circles")?, 0.1)?;
 /// assert!(ring.contains(&[1.2, 0.0], &[]));
 /// assert!(!ring.contains(&[1.05, 0.0], &[]));
@@ -126,6 +128,16 @@ impl Membership for Shrink {
                 self.set.contains(probe, x)
             })
         })
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(true);
+        for offset in self.probes.chunks_exact(self.set.dim()) {
+            narrow(self.set.as_ref(), y, x, inside, |y, _, points| {
+                points.extend(y.iter().zip(offset).map(|(y, offset)| y + offset));
+                true
+            });
+        }
     }
 
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {

@@ -10,7 +10,7 @@ use crate::set::vector::norm;
 use crate::set::{Interval, Problem};
 
 /// The equations that the equalities among the constraints state, with orthonormal normals.
-pub fn equations(
+pub(super) fn equations(
     graph: &Graph,
     formulas: &[Formula],
     y: &[Variable],

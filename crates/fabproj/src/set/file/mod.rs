@@ -28,9 +28,10 @@ const MAX_BYTES: usize = 1_000_000;
 /// A set that is described by constraints in a text: see `docs/set-files.md`.
 ///
 /// ```
-/// use fabproj::set::{Set, FileSet};
+/// use fabproj::Membership;
+/// use fabproj::set::{Set, from_toml};
 ///
-/// let set = FileSet::parse(
+/// let set = from_toml(
 ///     r#"
 ///     name = "half-ring"
 ///     y = ["a", "b"]
@@ -53,7 +54,7 @@ const MAX_BYTES: usize = 1_000_000;
 /// assert_eq!(gradient, [0.0, 1.0]);
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
-pub struct FileSet {
+pub(super) struct FileSet {
     name: String,
     text: String,
     y: Vec<Variable>,
@@ -69,7 +70,7 @@ impl FileSet {
     /// # Errors
     ///
     /// [`SetError::File`], with line and column of what is wrong.
-    pub fn parse(text: &str) -> Result<Self> {
+    pub(super) fn parse(text: &str) -> Result<Self> {
         read_text(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
     }
 

@@ -38,7 +38,7 @@ enum Part {
 
 /// Constraints that must all hold, compiled.
 #[derive(Clone, Debug, Default)]
-pub struct Program {
+pub(super) struct Program {
     tape: Tape,
     tests: Vec<Test>,
     /// Members come before what they are members of.
@@ -49,8 +49,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Compiles the constraints for points of so many coordinates and parameters.
-    pub fn compile(graph: &Graph, variables: usize, constraints: &[Formula]) -> Self {
+    /// Compiles the constraints for points of so many coordinates of y and x.
+    pub(super) fn compile(graph: &Graph, variables: usize, constraints: &[Formula]) -> Self {
         let mut comparisons = Vec::new();
         let mut program = Self::default();
         for formula in constraints {
@@ -142,7 +142,7 @@ impl Program {
     }
 
     /// Whether all constraints hold.
-    pub fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+    pub(super) fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         if self.tests.is_empty() {
             return true;
         }
@@ -172,7 +172,7 @@ impl Program {
 
     /// The sum of the constraints' violations, and its gradient with respect to y. A list of which all
     /// must hold adds the violations of its members, one of which any must hold takes the smallest.
-    pub fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> f64 {
+    pub(super) fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> f64 {
         let slots = self.tape.slots();
         with_scratch(2 * slots + self.parts.len(), |scratch| {
             let (values, rest) = scratch.split_at_mut(slots);
@@ -190,7 +190,7 @@ impl Program {
     }
 
     /// The violation of each constraint.
-    pub fn violations(&self, y: &[f64], x: &[f64]) -> Vec<f64> {
+    pub(super) fn violations(&self, y: &[f64], x: &[f64]) -> Vec<f64> {
         let slots = self.tape.slots();
         with_scratch(slots + self.parts.len(), |scratch| {
             let (values, levels) = scratch.split_at_mut(slots);

@@ -1,22 +1,21 @@
 //! Learning a set from labelled points alone.
 //!
-//! Of the rows, one part trains a discriminator, a second chooses its best moment and the threshold
-//! above which it accepts a point, and a third, which nothing has been chosen by, says how often an
-//! accepted point is truly feasible. `docs/labelled-data.md` compares this with other ways.
+//! The rows are split in three. The first part trains a discriminator. The second chooses the best step and
+//! the threshold above which a point is accepted. The third measures how often an accepted point is
+//! feasible. `docs/labelled-data.md` compares this with other ways.
 
 mod calibrate;
 mod classifier;
 mod split;
 
 use fabproj_core::Frame;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::calibrate::{Held, calibrate, choose_threshold};
 use self::classifier::{Classifier, Rows};
 use self::split::Split;
 use super::TrainError;
+use super::purpose::Purpose;
 use super::session::{Event, Session};
 use super::settings::{SettingsError, check};
 use crate::data::labelled::{LabelReport, LabelledData};
@@ -26,9 +25,9 @@ use crate::set::{Description, Discriminator, Interval, Learned, LearnedRecord, S
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LabelledSettings {
-    /// The share of truly feasible ones among the points that the guard accepts. Default 0.99.
+    /// The share of accepted points that are to be feasible. Default 0.99.
     pub precision: f64,
-    /// The bound that is stated of that share holds with this probability. Default 0.99.
+    /// The probability with which the stated bound of that share holds. Default 0.99.
     pub confidence: f64,
     /// Width of the discriminator's hidden layers. Default 64.
     pub width: usize,
@@ -72,7 +71,7 @@ impl LabelledSettings {
     }
 }
 
-/// Learns a set from labelled points: what is left of them after [cleaning](LabelledData::clean).
+/// Learns a set from labelled points. They are [cleaned](LabelledData::clean) first.
 ///
 /// # Errors
 /// [`TrainError`] when the settings are out of range or the session stops.
@@ -85,8 +84,8 @@ impl LabelledSettings {
 /// let points: Vec<f64> = (-100..200).map(|i| f64::from(i) / 100.0).collect();
 /// let labels: Vec<bool> = points.iter().map(|y| (0.0..=1.0).contains(y)).collect();
 /// let data = LabelledData::new(vec!["y".into()], points, Vec::new(), Vec::new(), labels)?;
-/// let config = LabelledSettings { steps: 500, ..LabelledSettings::default() };
-/// let set = learn("interval", &data, &config, 1, &Session::default())?;
+/// let settings = LabelledSettings { steps: 500, ..LabelledSettings::default() };
+/// let set = learn("interval", &data, &settings, 1, &Session::default())?;
 /// assert!(set.contains(&[0.5], &[]) && !set.contains(&[1.4], &[]));
 /// let calibration = set.record().calibration;
 /// assert!(calibration.precision_lower_bound > 0.0);
@@ -95,19 +94,19 @@ impl LabelledSettings {
 pub fn learn(
     name: &str,
     data: &LabelledData,
-    config: &LabelledSettings,
+    settings: &LabelledSettings,
     seed: u64,
     session: &Session,
 ) -> Result<Learned, TrainError> {
-    config.validate()?;
+    settings.validate()?;
     session.emit(&Event::Stage {
         name: "learning the set from its points",
     });
     let (data, report) = data.clean()?;
-    let split = Split::new(&data, &mut stream(seed, 0));
+    let split = Split::new(&data, &mut Purpose::LabelSplit.stream(seed));
     let region = Region::of(&data);
     let rows = Rows::new(&data, &region.frame, &region.x_frame);
-    let mut classifier = Classifier::new(&rows, config, stream(seed, 1))?;
+    let mut classifier = Classifier::new(&rows, settings, Purpose::Discriminator.stream(seed))?;
     classifier.train(&rows, &split, &region.near(&data), session)?;
     let mut discriminator = Discriminator {
         network: classifier.network(),
@@ -122,13 +121,17 @@ pub fn learn(
         });
         held.collect()
     };
-    let threshold = choose_threshold(&held(&split.choosing), config.precision, config.confidence)
-        .max(region.score_inside(&scorer, &data, &split.training));
+    let threshold = choose_threshold(
+        &held(&split.choosing),
+        settings.precision,
+        settings.confidence,
+    )
+    .max(region.score_inside(&scorer, &data, &split.training));
     let calibration = calibrate(
         &held(&split.stating),
         threshold,
-        config.precision,
-        config.confidence,
+        settings.precision,
+        settings.confidence,
     );
     // From here on the threshold is zero.
     if let Some(layer) = discriminator.network.layers.last_mut() {
@@ -144,18 +147,12 @@ pub fn learn(
     Ok(Learned::new(description, names, record, discriminator)?)
 }
 
-fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(0x6c61_6265_6c00 + stream);
-    rng
-}
-
 /// Where the points are.
 struct Region {
     bounds: Vec<Interval>,
     x_bounds: Vec<Interval>,
     feasible_box: Vec<Interval>,
-    /// Units in which the feasible box is [-1, 1], and so are the parameters.
+    /// Units in which the feasible box is [-1, 1], and so is the box of x.
     frame: Frame,
     x_frame: Frame,
 }
@@ -165,11 +162,10 @@ struct Region {
 /// may be anywhere, and projections end up on the guess of it.
 const MARGIN: f64 = 0.35;
 const LARGEST_MARGIN: f64 = 0.03;
-/// Rows at the boundary at which the score's slope is looked at.
+/// Rows at the boundary at which the score's slope is measured.
 const SLOPES: usize = 200;
 
-/// Rows this many half-widths from the middle of the feasible box still have a say in what is feasible
-/// within it.
+/// Rows up to this many half-widths from the middle of the feasible box are trained on.
 const NEAR: f64 = 1.25;
 
 impl Region {

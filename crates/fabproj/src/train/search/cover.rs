@@ -3,17 +3,17 @@
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::{Attempt, Candidate, Search, Trials, stream};
+use super::{Attempt, Candidate, Search, Trials};
 use crate::data::pieces::Partition;
-use crate::data::pool::BANK_DIMENSIONS;
 use crate::train::assignment::Assignment;
 use crate::train::atlas::{Atlas, train_gate};
-use crate::train::chart::{ChartConfig, ChartTraining, TrainedChart};
+use crate::train::chart::{ChartSettings, ChartTraining, TrainedChart};
 use crate::train::measure::Quality;
+use crate::train::purpose::Purpose;
 use crate::train::session::Event;
 use crate::train::{Settings, TrainError};
 
-/// Steps between two reports, and between two looks at the wish to stop.
+/// Steps between two progress events; the stop flag is checked as often.
 const REPORT_EVERY: u64 = 50;
 /// Steps between two checkpoints of a chart.
 const SAVE_EVERY: u64 = 1_000;
@@ -47,11 +47,10 @@ impl Search<'_> {
             name: &format!("training {candidate}"),
         });
         let mut assignment = Assignment::new(self.pool, cells, rng);
-        let (hidden, steps) = (self.config.gate(), self.config.gate_steps);
+        let (hidden, steps) = (self.settings.gate(), self.settings.gate_steps);
         let mut gate = None;
         // Here the charts' own rows do not fill the space of inputs.
-        let wide = self.pool.dim() > BANK_DIMENSIONS || self.pool.x_dim() > 0;
-        if wide && cells.count() > 1 {
+        if !self.pool.regime().is_filled() && cells.count() > 1 {
             let first = train_gate(self.pool, &assignment, &hidden, steps, rng)?;
             assignment.invite(self.pool, &first, VISITORS, rng);
             gate = Some(first);
@@ -60,10 +59,11 @@ impl Search<'_> {
         let (charts, margins): (Vec<_>, Vec<_>) = charts.iter().flatten().cloned().unzip();
         let mut atlas = Atlas { gate, charts };
         // Above three dimensions outcomes are too few to learn from, and charts know their visitors.
-        if self.pool.dim() <= BANK_DIMENSIONS {
+        if self.pool.regime().low_dimensional() {
             atlas.choose_by_outcome(self.pool, &hidden, steps, rng)?;
         }
-        let quality = atlas.measure(self.pool, self.config.samples, self.seed ^ 0x6d65_6173);
+        let mut fresh = Purpose::Measuring.stream(self.seed);
+        let quality = atlas.measure(self.pool, self.settings.samples, &mut fresh);
         self.session.emit(&Event::Measured {
             candidate: &candidate.to_string(),
             figures: &quality.figures(),
@@ -82,18 +82,21 @@ impl Search<'_> {
         let missing: Vec<usize> = (0..charts.len())
             .filter(|chart| charts[*chart].is_none())
             .collect();
-        let config = self.chart_config(attempt, missing.len());
+        let settings = self.chart_settings(attempt, missing.len());
         let share = attempt.done.1 / missing.len().max(1) as f64;
         let trained: Result<Vec<_>, TrainError> = missing
             .par_iter()
             .enumerate()
             .map(|(place, chart)| {
-                let number = 1_000 * (attempt.number as u64 + 1) + *chart as u64;
-                let rng = stream(self.seed, 200_000 + number);
+                let purpose = Purpose::Chart {
+                    attempt: attempt.number,
+                    chart: *chart,
+                };
+                let rng = purpose.stream(self.seed);
                 let rows = assignment.rows[*chart].clone();
                 let restorer = self.restorer.as_ref();
                 let mut training =
-                    ChartTraining::new(config.clone(), self.pool, rows, restorer, rng)?;
+                    ChartTraining::new(settings.clone(), self.pool, rows, restorer, rng)?;
                 let unit = format!("attempt-{}-chart-{chart}", attempt.number);
                 let done = (attempt.done.0 + share * place as f64, share);
                 self.finish(&mut training, &unit, done)?;
@@ -108,10 +111,10 @@ impl Search<'_> {
 
     /// Width and depth of a chart's networks. Layers of the usual 64 are widened to some six times the
     /// dimension, narrower ones in proportion: there must be room for all coordinates. One of many pieces
-    /// in space has a simple shape.
+    /// in space is simple.
     fn size(&self, charts: usize) -> (usize, usize) {
-        let (width, depth) = (self.config.width, self.config.depth);
-        if charts > MANY_CHARTS && self.pool.dim() > BANK_DIMENSIONS {
+        let (width, depth) = (self.settings.width, self.settings.depth);
+        if charts > MANY_CHARTS && !self.pool.regime().low_dimensional() {
             return ((width / 2).max(1), depth.min(3));
         }
         let usual = Settings::default().width;
@@ -119,34 +122,36 @@ impl Search<'_> {
         (wide.clamp(width, 2 * width), depth)
     }
 
-    fn chart_config(&self, attempt: &Attempt, charts: usize) -> ChartConfig {
+    fn chart_settings(&self, attempt: &Attempt, charts: usize) -> ChartSettings {
         // One network that serves every x has more to learn, and seams that move.
-        let conditional = self.pool.x_dim() > 0;
-        let (effort, hinge) = if conditional { (1.6, 2.0) } else { (1.0, 1.0) };
+        let (effort, hinge) = match self.pool.regime().depends_on_x() {
+            true => (1.6, 2.0),
+            false => (1.0, 1.0),
+        };
         let few = (MANY_CHARTS as f64 / charts.max(1) as f64).min(1.0).sqrt();
         let (width, depth) = self.size(charts);
-        let high = if charts > MANY_CHARTS && self.pool.dim() > BANK_DIMENSIONS {
-            MARGIN_OF_MANY * self.config.margin_high
+        let high = if charts > MANY_CHARTS && !self.pool.regime().low_dimensional() {
+            MARGIN_OF_MANY * self.settings.margin_high
         } else {
-            self.config.margin_high
+            self.settings.margin_high
         };
-        let steps = self.config.phase_two as f64 * effort * attempt.effort * few;
-        ChartConfig {
+        let steps = self.settings.phase_two as f64 * effort * attempt.effort * few;
+        ChartSettings {
             width,
             depth,
             latent: attempt.latent,
-            smooth: self.config.smooth,
-            phase_one: self.config.phase_one,
+            smooth: self.settings.smooth,
+            phase_one: self.settings.phase_one,
             phase_two: (steps as u64).max(1),
             // More charts see fewer rows each, so that a candidate costs about the same.
-            rows: (2 * self.config.rows / (1 + charts))
-                .max(self.config.rows / 4)
+            rows: (2 * self.settings.rows / (1 + charts))
+                .max(self.settings.rows / 4)
                 .max(8),
-            learning_rate: self.config.learning_rate,
-            margin: self.config.margin,
-            margin_range: (self.config.margin_low, high),
-            failure_goal: self.config.failure_goal,
-            hinge: self.config.hinge * hinge,
+            learning_rate: self.settings.learning_rate,
+            margin: self.settings.margin,
+            margin_range: (self.settings.margin_low, high),
+            failure_goal: self.settings.failure_goal,
+            hinge: self.settings.hinge * hinge,
         }
     }
 

@@ -4,8 +4,6 @@
 mod cover;
 
 use fabproj_core::Weights;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
@@ -13,20 +11,20 @@ use super::anchors;
 use super::atlas::Atlas;
 use super::fit::{LatentKind, hole};
 use super::measure::{ChartQuality, Goals, Quality};
+use super::purpose::Purpose;
 use super::session::{Event, Session};
 use super::settings::Settings;
 use super::sparing::train_sparingly;
 use crate::data::pieces::{Partition, Pieces};
-use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::Restorer;
 use crate::data::slices::Slices;
-use crate::data::{Pool, PoolSizes};
+use crate::data::{Pool, PoolSizes, Regime};
 use crate::set::{Calibration, Set};
 use cover::MANY_CHARTS;
 
 /// Nodes of the graph that finds the pieces.
 const GRAPH_NODES: usize = 4_000;
-/// A hole of this relative size around the centre makes a shell worth trying.
+/// A shell is tried if the hole around the centre has at least this relative size.
 const SHELL_HOLE: f32 = 0.15;
 /// Parts into which a chart that falls short is cut.
 const PARTS: usize = 3;
@@ -37,9 +35,9 @@ const EFFORTS_OF_MANY_CHARTS: (f64, f64) = (0.4, 2.5);
 const EFFORTS_OF_ONE: (f64, f64) = (1.0, 1.6);
 /// The second of them where C(x) comes apart at some x and not at others.
 const EFFORT_OF_SLICES: f64 = 4.0;
-/// Charts that a model has at most.
+/// The largest number of charts of a model.
 const MOST_CHARTS: usize = 48;
-/// A shortfall that is worth a round beyond the usual ones.
+/// A larger shortfall gets one round more than usual.
 const FAR: f64 = 2.5;
 
 /// One way to cover the set.
@@ -97,29 +95,29 @@ pub(crate) struct Summary {
 /// [`TrainError`] when the settings are out of range, no pool can be drawn, or the session stops.
 pub(crate) fn train(
     set: &dyn Set,
-    config: &Settings,
+    settings: &Settings,
     session: &Session,
 ) -> Result<(Weights, Summary), TrainError> {
-    config.validate()?;
-    if let Some(queries) = config.training_queries() {
-        return train_sparingly(set, config, queries, session);
+    settings.validate()?;
+    if let Some(queries) = settings.training_queries() {
+        return train_sparingly(set, settings, queries, session);
     }
-    let seed = config.seed;
+    let seed = settings.seed;
     session.emit(&Event::Stage {
         name: "sampling the set",
     });
-    let pool = Pool::draw(set, &sizes(set, config), &mut stream(seed, 0))?;
-    let pieces = Pieces::find(&pool, GRAPH_NODES, &mut stream(seed, 1));
-    let restorer = (pool.dim() > BANK_DIMENSIONS)
+    let pool = Pool::draw(set, &sizes(set, settings), &mut Purpose::Pool.stream(seed))?;
+    let pieces = Pieces::find(&pool, GRAPH_NODES, &mut Purpose::Pieces.stream(seed));
+    let restorer = (!pool.regime().low_dimensional())
         .then(|| Restorer::new(&pool.feasible, pool.states.len(), pool.dim()));
     let search = Search {
-        config,
+        settings,
         seed,
         session,
         pool: &pool,
         pieces: &pieces,
         restorer,
-        goals: Goals::new(pool.dim(), pool.x_dim() > 0, config.moved),
+        goals: Goals::new(pool.regime(), settings.moved),
     };
     let mut trials = Trials::default();
     search.run(&mut trials)?;
@@ -127,7 +125,7 @@ pub(crate) fn train(
     let Some((_, atlas, margins, chosen)) = trials.best else {
         return Err(TrainError::Diverged {
             unit: "every candidate".to_owned(),
-            step: config.phase_two,
+            step: settings.phase_two,
             loss: f64::NAN,
         });
     };
@@ -135,8 +133,8 @@ pub(crate) fn train(
     session.emit(&Event::Stage {
         name: "finding anchors",
     });
-    let count = config.anchors * if pool.x_dim() > 0 { 4 } else { 1 };
-    weights.anchors = anchors::find(&weights, &pool, count, &mut stream(seed, 2));
+    let count = settings.anchors * if pool.regime().depends_on_x() { 4 } else { 1 };
+    weights.anchors = anchors::find(&weights, &pool, count, &mut Purpose::Anchors.stream(seed));
     let summary = Summary {
         pieces: pieces.count(),
         feasible_fraction: pool.feasible_fraction,
@@ -181,39 +179,34 @@ impl Trials {
     }
 }
 
-/// Independent random numbers for each use, so that one does not shift another.
-pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(stream);
-    rng
-}
-
-fn sizes(set: &dyn Set, config: &Settings) -> PoolSizes {
-    let conditional = set.x_dim() > 0;
-    let factor = if conditional { 2 } else { 1 };
+fn sizes(set: &dyn Set, settings: &Settings) -> PoolSizes {
+    let regime = Regime::of(set);
+    let factor = if regime.depends_on_x() { 2 } else { 1 };
     // Above three dimensions every infeasible row costs a restoration of about a thousand queries.
-    let infeasible = if set.dim() > BANK_DIMENSIONS {
-        config.infeasible / 2
+    let infeasible = match regime.low_dimensional() {
+        true => settings.infeasible,
+        false => settings.infeasible / 2,
+    };
+    // A surface needs more points than a curve to be as dense.
+    let boundary = if regime.depends_on_x() {
+        settings.states * settings.boundary / 60
+    } else if regime.low_dimensional() && !regime.in_plane() {
+        3 * settings.boundary
     } else {
-        config.infeasible
+        settings.boundary
     };
     PoolSizes {
-        states: config.states,
-        feasible: factor * config.feasible,
+        states: settings.states,
+        feasible: factor * settings.feasible,
         infeasible: factor * infeasible,
-        // A surface needs more points than a curve to be as dense.
-        boundary: match (conditional, set.dim()) {
-            (true, _) => config.states * config.boundary / 60,
-            (false, 3) => 3 * config.boundary,
-            (false, _) => config.boundary,
-        },
-        draws: config.draws,
+        boundary,
+        draws: settings.draws,
     }
 }
 
 /// What all candidates of one training share.
 struct Search<'a> {
-    config: &'a Settings,
+    settings: &'a Settings,
     seed: u64,
     session: &'a Session<'a>,
     pool: &'a Pool<'a>,
@@ -226,18 +219,17 @@ impl Search<'_> {
     /// Kinds of latent sets to try: a shell first where the centre is in a hole; above three dimensions
     /// a box as well.
     fn kinds(&self) -> Vec<LatentKind> {
-        if let Some(kind) = self.config.latent {
+        if let Some(kind) = self.settings.latent {
             return vec![kind];
         }
         let pool = self.pool;
-        let one = self.pieces.count() == 1 && self.config.charts.unwrap_or(1) == 1;
-        let fixed = pool.x_dim() == 0;
+        let one = self.pieces.count() == 1 && self.settings.charts.unwrap_or(1) == 1;
         let mut kinds = Vec::new();
-        if one && fixed && hole(&pool.feasible.y, pool.dim()) > SHELL_HOLE {
+        if one && !pool.regime().depends_on_x() && hole(&pool.feasible.y, pool.dim()) > SHELL_HOLE {
             kinds.push(LatentKind::Shell);
         }
         kinds.push(LatentKind::Ball);
-        if pool.dim() > BANK_DIMENSIONS {
+        if !pool.regime().low_dimensional() {
             kinds.push(LatentKind::Box);
         }
         kinds
@@ -248,7 +240,7 @@ impl Search<'_> {
         let kinds = self.kinds();
         // Cells of an input-dependent set are empty at some x, and above three dimensions cuts follow
         // the sampling rather than the set: both gain more from longer training.
-        if self.pool.x_dim() > 0 || self.pool.dim() > BANK_DIMENSIONS {
+        if !self.pool.regime().is_filled() {
             return self.lengthen(&kinds, trials);
         }
         for (index, latent) in kinds.iter().enumerate() {
@@ -263,8 +255,10 @@ impl Search<'_> {
     /// Tries every kind of latent set, and trains the best of them longer; where an input-dependent set
     /// comes apart at some x, by its pieces there.
     fn lengthen(&self, kinds: &[LatentKind], trials: &mut Trials) -> Result<(), TrainError> {
-        let mut rng = stream(self.seed, 100_000);
-        let cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
+        let mut rng = Purpose::Cells { kind: 0 }.stream(self.seed);
+        let cells = self
+            .pieces
+            .cells(self.settings.charts.unwrap_or(1), &mut rng);
         let efforts = match (kinds.len(), cells.count()) {
             (1, _) => EFFORTS_OF_ONE,
             (_, ..=MANY_CHARTS) => EFFORTS_OF_SEVERAL,
@@ -307,8 +301,9 @@ impl Search<'_> {
 
     /// The pieces of an input-dependent set at each x, where charts may be chosen by them.
     fn slices(&self) -> Option<Slices> {
-        let (dim, parameters) = (self.pool.dim(), self.pool.x_dim());
-        let sought = parameters > 0 && dim <= BANK_DIMENSIONS && self.config.charts.is_none();
+        let regime = self.pool.regime();
+        let sought = regime.depends_on_x() && regime.low_dimensional();
+        let sought = sought && self.settings.charts.is_none();
         sought.then(|| Slices::find(self.pool))
     }
 
@@ -321,15 +316,17 @@ impl Search<'_> {
         kinds: usize,
         trials: &mut Trials,
     ) -> Result<(), TrainError> {
-        let mut rng = stream(self.seed, 100_000 * (index as u64 + 1));
-        let mut cells = self.pieces.cells(self.config.charts.unwrap_or(1), &mut rng);
+        let mut rng = Purpose::Cells { kind: index }.stream(self.seed);
+        let mut cells = self
+            .pieces
+            .cells(self.settings.charts.unwrap_or(1), &mut rng);
         let mut charts = vec![None; cells.count()];
         // In the plane a round is short: what is far from the goals gets one more.
-        let rounds = self.config.rounds + usize::from(self.pool.dim() <= 2);
+        let rounds = self.settings.rounds + usize::from(self.pool.regime().in_plane());
         let share = 1.0 / (kinds * rounds) as f64;
         for round in 0..rounds {
             // Another kind comes only after a shell, which is never cut: no number comes twice.
-            let number = index * self.config.rounds + round;
+            let number = index * self.settings.rounds + round;
             let attempt = Attempt {
                 latent,
                 number,
@@ -338,10 +335,10 @@ impl Search<'_> {
             };
             let quality = self.cover(&attempt, &cells, &mut charts, &mut rng, trials)?;
             let cut = to_cut(&quality, &self.goals);
-            let fixed = self.config.charts.is_some() || latent == LatentKind::Shell;
+            let fixed = self.settings.charts.is_some() || latent == LatentKind::Shell;
             let many =
                 cells.count() + (PARTS - 1) * cut.iter().filter(|cut| **cut).count() > MOST_CHARTS;
-            let last = round + 1 >= self.config.rounds;
+            let last = round + 1 >= self.settings.rounds;
             let enough = if last { FAR } else { 1.0 };
             if trials.shortfall() <= enough || fixed || many {
                 break;
@@ -363,7 +360,7 @@ impl Search<'_> {
 /// One training of all charts that a candidate still misses.
 struct Attempt {
     latent: LatentKind,
-    /// Its place among all attempts, which random numbers and checkpoints go by.
+    /// Its number among all attempts: random streams and checkpoints are named by it.
     number: usize,
     /// Multiple of the usual number of steps.
     effort: f64,
@@ -371,7 +368,7 @@ struct Attempt {
     done: (f64, f64),
 }
 
-/// The charts that fall short by themselves; if none does, the worst of them.
+/// The charts that miss the goals; if none does, the worst of them.
 fn to_cut(quality: &Quality, goals: &Goals) -> Vec<bool> {
     let shortfalls: Vec<f64> = quality
         .charts

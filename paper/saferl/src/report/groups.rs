@@ -1,0 +1,143 @@
+//! Runs of the same method, seeds together.
+
+use serde_json::Value;
+
+use crate::evaluate::Summary;
+use crate::store::RunRecord;
+use crate::train::{AlgorithmSettings, TrainSettings};
+
+/// Runs that differ in their seed only.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) task: String,
+    pub(super) label: String,
+    pub(super) steps: usize,
+    pub(super) runs: Vec<RunRecord>,
+    pub(super) summaries: Vec<Summary>,
+}
+
+/// A mean over training seeds with the half width of its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimate {
+    pub(super) mean: f64,
+    /// `None` for one seed.
+    pub(super) half_width: Option<f64>,
+}
+
+/// Quantile 0.975 of Student's t with 1, 2, … degrees of freedom.
+const STUDENT: [f64; 10] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+];
+
+impl Estimate {
+    pub(super) fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count.max(1.0);
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let half_width = (values.len() > 1).then(|| {
+            let freedom = values.len() - 1;
+            let quantile = STUDENT.get(freedom - 1).copied().unwrap_or(1.96);
+            quantile * (squares / freedom as f64 / count).sqrt()
+        });
+        Self { mean, half_width }
+    }
+
+    pub(super) fn text(self, digits: usize) -> String {
+        match self.half_width {
+            Some(half) => format!("{:.digits$} ± {half:.digits$}", self.mean),
+            None => format!("{:.digits$}", self.mean),
+        }
+    }
+}
+
+impl Group {
+    /// A figure of every seed's evaluation.
+    pub(super) fn estimate(&self, measure: impl Fn(&Summary) -> f64) -> Estimate {
+        let values: Vec<f64> = self.summaries.iter().map(measure).collect();
+        Estimate::of(&values)
+    }
+}
+
+/// Groups of all runs, ordered by task, then by cost.
+pub(super) fn groups(runs: &[RunRecord]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for run in runs {
+        let (label, steps) = (label(run), run.steps());
+        let same = |group: &&mut Group| {
+            let first = &group.runs[0].key;
+            let mut key = run.key.clone();
+            key.seed = first.seed;
+            key == *first
+        };
+        let summary = run.evaluation.summary();
+        match groups.iter_mut().find(same) {
+            Some(group) => {
+                group.runs.push(run.clone());
+                group.summaries.push(summary);
+            }
+            None => groups.push(Group {
+                task: run.key.task.clone(),
+                label,
+                steps,
+                runs: vec![run.clone()],
+                summaries: vec![summary],
+            }),
+        }
+    }
+    let cost = |group: &Group| group.estimate(|summary| summary.cost.mean).mean;
+    groups.sort_by(|a, b| {
+        let tasks = a.task.cmp(&b.task);
+        tasks.then_with(|| cost(a).total_cmp(&cost(b)))
+    });
+    groups
+}
+
+/// The method's name, and the settings that are not the defaults.
+fn label(run: &RunRecord) -> String {
+    let mut changes = Vec::new();
+    if let Some(algorithm) = AlgorithmSettings::named(&run.key.algorithm) {
+        let default = TrainSettings {
+            algorithm,
+            ..TrainSettings::default()
+        };
+        let default = serde_json::to_value(default).unwrap_or_default();
+        differences("", &default, &run.key.settings, &mut changes);
+    }
+    match changes.is_empty() {
+        true => run.key.algorithm.clone(),
+        false => format!("{} ({})", run.key.algorithm, changes.join(", ")),
+    }
+}
+
+/// Names and values of the settings that differ. Task, steps and checkpoints make no other method.
+fn differences(prefix: &str, default: &Value, found: &Value, changes: &mut Vec<String>) {
+    match (default, found) {
+        (Value::Object(fields), Value::Object(_)) => {
+            for (name, value) in fields {
+                if prefix.is_empty() && ["task", "steps", "checkpoint_epochs"].contains(&&name[..])
+                {
+                    continue;
+                }
+                let other = found.get(name).unwrap_or(&Value::Null);
+                differences(name, value, other, changes);
+            }
+        }
+        _ if default != found => changes.push(format!("{prefix} = {found}")),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_students() {
+        let estimate = Estimate::of(&[1.0, 2.0, 3.0]);
+        assert_eq!(estimate.mean, 2.0);
+        // t(0.975, 2) · 1/√3
+        assert!((estimate.half_width.unwrap() - 2.4843).abs() < 1e-3);
+        assert_eq!(Estimate::of(&[1.5]).text(1), "1.5");
+        assert_eq!(estimate.text(1), "2.0 ± 2.5");
+    }
+}
