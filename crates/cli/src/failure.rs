@@ -1,4 +1,4 @@
-//! Errors as a person reads them, and exit codes.
+//! Error messages and exit codes.
 
 use std::io;
 use std::process::ExitCode;

@@ -24,7 +24,7 @@ pub struct Labels {
     label: Option<String>,
 
     /// The columns of y, separated by commas [default: those named y and a number; if there are none,
-    /// all that are nothing else]
+    /// all others]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     y: Vec<String>,
 

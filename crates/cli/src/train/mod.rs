@@ -43,9 +43,6 @@ const TIMED_CALLS: usize = 20_000;
                   fabproj train shell-5d --preset small --seed 3 --setting phase-two=9000"
 )]
 pub struct Arguments {
-    #[command(flatten)]
-    task: Task,
-
     /// The settings to start from
     #[arg(long, value_enum, default_value_t = Preset::Default)]
     preset: Preset,
@@ -53,6 +50,10 @@ pub struct Arguments {
     /// Limit of membership queries, training and certificate together, for sets that are costly to ask
     #[arg(long, value_name = "N")]
     max_queries: Option<u64>,
+
+    // Last: the heading of its last options would go on.
+    #[command(flatten)]
+    task: Task,
 }
 
 /// What every training is asked for, whatever its recipe.
@@ -82,12 +83,12 @@ pub struct Task {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
-    #[command(flatten)]
-    labels: Labels,
-
     /// Fresh points of each kind for the certificate [default: 100000, or what --max-queries leaves]
     #[arg(long, value_name = "N")]
     samples: Option<usize>,
+
+    #[command(flatten)]
+    labels: Labels,
 
     /// The labelled points, once they are read.
     #[arg(skip)]

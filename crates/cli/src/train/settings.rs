@@ -14,7 +14,7 @@ use crate::failure::wrong_usage;
 /// The settings to start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Preset {
-    /// The best recipe that we know
+    /// The best known recipe
     Default,
     /// The same with small networks, for tight loops
     Small,
