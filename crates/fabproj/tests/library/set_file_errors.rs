@@ -151,7 +151,7 @@ fn errors_point_into_the_file() {
             constraint("expr = \"a <= 1\"\nall = [\"b <= 1\"]"),
             6,
             7,
-            "has expr, all",
+            "found expr, all",
         ),
         (plane(""), 1, 1, "`constraint` is missing"),
         (plane("constraint = []"), 3, 14, "at least one constraint"),
