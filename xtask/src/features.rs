@@ -18,7 +18,7 @@ const PUBLISHED: [&str; 5] = [
 pub fn all(skipped: &mut Skipped) -> Result<[String; 2]> {
     let mut features = PUBLISHED.join(",");
     match mujoco::prepare() {
-        Ok(_) => features.push_str(",fab-saferl/mujoco"),
+        Ok(_) => features.push_str(",fab-paper/mujoco"),
         Err(error) => skipped.add("MuJoCo", &format!("{error:#}"))?,
     }
     Ok(["--features".to_owned(), features])

@@ -77,6 +77,7 @@ fn wrong_usage_is_named() {
 }
 
 #[cfg(not(feature = "mujoco"))]
+#[cfg(not(feature = "mujoco"))]
 #[test]
 fn a_task_without_its_simulator_names_the_remedy() {
     let folder = folder();

@@ -134,7 +134,10 @@ impl Part {
                 true => format!("--tables {}", self.group.name()),
                 false => format!("--methods {}", methods.join(",")),
             };
-            format!("fab-paper study run{options} {what} --seeds {}", list(&seeds))
+            format!(
+                "fab-paper study run{options} {what} --seeds {}",
+                list(&seeds)
+            )
         };
         self.seeds().into_iter().enumerate().map(chosen).collect()
     }

@@ -104,7 +104,13 @@ fn polished_answers_are_nearer_to_the_optimum() {
         let evaluation = Evaluation::prepare(&set, objective, &FEW).unwrap();
         let gap = |polish: Option<Polish>| {
             let ours = Ours {
-                projector: context.effort().projector.clone(),
+                // A projector that is good enough for the polish to matter.
+                projector: Settings {
+                    feasible: Settings::quick().feasible,
+                    infeasible: Settings::quick().infeasible,
+                    boundary: Settings::quick().boundary,
+                    ..context.effort().projector.clone()
+                },
                 solver: Unsupervised {
                     steps: 200,
                     polish,
