@@ -235,13 +235,13 @@ fn errors_point_into_the_file() {
             "y = [\"a\"]\nbounds = { a = [1, inf] }".to_owned(),
             2,
             16,
-            "are [1, inf]",
+            "found [1, inf]",
         ),
         (
             "y = [\"a\"]\nbounds = { a = [nan, 1] }".to_owned(),
             2,
             16,
-            "are [NaN, 1]",
+            "found [NaN, 1]",
         ),
         (
             "y = [\"a\"]\nbounds = { a = [-1.7e308, 1.7e308] }".to_owned(),
