@@ -47,6 +47,39 @@ const FILES: [(&str, &str); 3] = [
     ),
 ];
 
+/// `G @ y <= h` with 50 rows of 100, beside the product in plain Rust.
+fn rows() -> Result<(), Box<dyn std::error::Error>> {
+    const ROWS: usize = 50;
+    const COLUMNS: usize = 100;
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let matrix: Vec<Vec<f64>> = (0..ROWS)
+        .map(|_| draw(&[(-1.0, 1.0); COLUMNS], &mut random))
+        .collect();
+    let text = format!(
+        "y = {COLUMNS}\nbounds = [-1, 1]\narrays = {{ G = {matrix:?} }}\n[[constraint]]\nexpr = \"G @ y <= 60\"\n"
+    );
+    let set = set::from_toml(&text)?;
+    let points: Vec<_> = (0..POINTS / 10)
+        .map(|_| draw(&set.bounds(), &mut random))
+        .collect();
+    let plain = |y: &[f64]| {
+        let product = |row: &Vec<f64>| row.iter().zip(y).map(|(g, y)| g * y).sum::<f64>();
+        matrix.iter().all(|row| product(row) <= 60.0)
+    };
+    assert!(points.iter().all(|y| set.contains(y, &[]) == plain(y)));
+    let ours = nanoseconds(|i| {
+        black_box(set.contains(black_box(&points[i % points.len()]), &[]));
+    });
+    let theirs = nanoseconds(|i| {
+        black_box(plain(black_box(&points[i % points.len()])));
+    });
+    println!(
+        "\nG @ y <= h, {ROWS} x {COLUMNS}: set file {ours:.0} ns, plain loops {theirs:.0} ns, ratio {:.2}",
+        ours / theirs
+    );
+    Ok(())
+}
+
 /// Membership by one expression: ours as a set file, and exmex with the comparison written in Rust.
 fn expressions() -> Result<(), Box<dyn std::error::Error>> {
     let text = format!(
@@ -117,5 +150,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         });
         println!("{name:20} {contains:9.1} {violation:10.1} {nearest:9.1}");
     }
-    expressions()
+    expressions()?;
+    rows()
 }

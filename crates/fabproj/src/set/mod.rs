@@ -38,6 +38,7 @@ pub use self::description::{Description, from_description};
 pub use self::equations::Equation;
 pub(crate) use self::error::Result;
 pub use self::error::SetError;
+pub(crate) use self::file::{FileSet, parse_file};
 pub use self::file::{from_file, from_toml};
 #[doc(hidden)]
 pub use self::label::label;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::expression::Shape;
 use crate::support::did_you_mean;
 
 /// A set file that does not describe a set. Its text shows the line and says what is wrong there.
@@ -200,6 +201,91 @@ pub(crate) enum Problem {
         /// How many there are.
         found: usize,
     },
+    /// Two values whose shapes do not go together.
+    #[error("the shapes {left} and {right} do not match")]
+    Shapes {
+        /// Of the value on the left.
+        left: Shape,
+        /// Of the value on the right.
+        right: Shape,
+    },
+    /// A matrix where only numbers and vectors can stand.
+    #[error(
+        "a matrix of shape {found} cannot be used in {operation}: matrices take `@` with a vector, `.T`, and a constant factor"
+    )]
+    MatrixIn {
+        /// Where it stands.
+        operation: &'static str,
+        /// Its shape.
+        found: Shape,
+    },
+    /// A vector or a matrix where one number is needed.
+    #[error("{what} must be one number, found shape {found}: use `sum`, `norm` or `@`")]
+    NotANumber {
+        /// What must be a number.
+        what: &'static str,
+        /// Its shape.
+        found: Shape,
+    },
+    /// An index into something without entries.
+    #[error("only vectors have entries, found shape {found}")]
+    NotIndexable {
+        /// The shape.
+        found: Shape,
+    },
+    /// An index beyond the end.
+    #[error("index {index} is out of range: the vector has {length} entries, counted from 0")]
+    Index {
+        /// As written.
+        index: i64,
+        /// Entries of the vector.
+        length: usize,
+    },
+    /// A slice without entries.
+    #[error("this slice is empty: the vector has {length} entries, counted from 0")]
+    EmptySlice {
+        /// Entries of the vector.
+        length: usize,
+    },
+    /// Rows of different lengths, or no rows.
+    #[error("the array `{name}` must be a list of numbers, or of rows of equal length, not empty")]
+    Ragged {
+        /// The array.
+        name: String,
+    },
+    /// An array with an entry that is not a finite number.
+    #[error("the array `{name}` holds {value} at entry {index}: all entries must be finite")]
+    ArrayEntry {
+        /// The array.
+        name: String,
+        /// The entry.
+        value: f64,
+        /// Which one, row after row.
+        index: usize,
+    },
+    /// A file of arrays that cannot be read.
+    #[error("cannot read the arrays of `{path}`: {reason}")]
+    Arrays {
+        /// The file, as written.
+        path: String,
+        /// What the reader says.
+        reason: String,
+    },
+    /// A file of arrays where only a text is known.
+    #[error(
+        "`arrays` names a file, which a text alone cannot find: read the set from its file, or write the arrays into the text, arrays = {{ h = [1, 2] }}"
+    )]
+    ArraysWithoutFolder,
+    /// A constraint of a problem that holds if one of several does.
+    #[error(
+        "the constraints of a problem must all hold at once: `any`, and `not` of several, have no single gradient"
+    )]
+    Alternatives,
+    /// A problem without an objective.
+    #[error(
+        "the file describes a set, not a problem: add [objective] and, in the next line, minimise = \"…\""
+    )]
+    NoObjective,
     /// A number that f64 does not hold.
     #[error("`{text}` is not a number that double precision can hold")]
     Number {

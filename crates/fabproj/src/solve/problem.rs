@@ -1,10 +1,11 @@
 //! A problem: functions, equations, bounds, and where x comes from.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use fabproj_core::Functions;
 
-use crate::set::{Description, Equation, Interval};
+use crate::set::{Description, Equation, FileSet, Interval, SetError, parse_file};
 
 /// Minimise f(y, x) over y with c(y, x) ≤ 0, A y = b + B x and bounds, for every x of a distribution.
 ///
@@ -101,6 +102,47 @@ impl Problem {
             names: (0..dim).map(|i| format!("y{i}")).collect(),
             x_names: (0..x_dim).map(|i| format!("x{i}")).collect(),
         }
+    }
+
+    /// Reads a problem file: a set file with an objective.
+    ///
+    /// # Errors
+    /// [`SetError::File`], with line and column of what is wrong.
+    ///
+    /// ```
+    /// use fabproj::solve::Problem;
+    ///
+    /// let problem = Problem::from_toml(
+    ///     r#"
+    ///     name = "dispatch"
+    ///     y = 3
+    ///     bounds = [0.0, 5.0]
+    ///     x = 1
+    ///     x_bounds = [1.0, 4.0]
+    ///     arrays = { cost = [1.0, 2.0, 4.0] }
+    ///     [objective]
+    ///     minimise = "cost @ y^2"
+    ///     [[constraint]]
+    ///     expr = "sum(y) == x[0]"
+    ///     [[constraint]]
+    ///     expr = "y[0] <= 1 + y[1]"
+    ///     "#,
+    /// )?;
+    /// assert_eq!((problem.dim(), problem.x_dim()), (3, 1));
+    /// assert_eq!((problem.equations().len(), problem.functions().rows()), (1, 1));
+    /// # Ok::<(), fabproj::set::SetError>(())
+    /// ```
+    pub fn from_toml(text: &str) -> Result<Self, SetError> {
+        FileSet::problem(text)
+    }
+
+    /// Reads a problem file (`.toml`), with the arrays beside it.
+    ///
+    /// # Errors
+    /// [`SetError::Unreadable`] for a file that cannot be read, [`SetError::File`] for one that does not
+    /// describe a problem.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, SetError> {
+        parse_file(path.as_ref(), FileSet::problem)
     }
 
     /// Adds bounds of y, one interval for each coordinate; an end may be infinite.

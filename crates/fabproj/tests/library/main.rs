@@ -14,4 +14,5 @@ mod set_equalities;
 mod set_file_errors;
 mod set_files;
 mod set_texts;
+mod set_vectors;
 mod training;

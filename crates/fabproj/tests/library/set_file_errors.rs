@@ -201,7 +201,7 @@ fn errors_point_into_the_file() {
             plane("[let]\nr = \"a <= 1\"\n[[constraint]]\nexpr=\"a<=1\""),
             4,
             8,
-            "[let] holds values",
+            "this is a value",
         ),
         (
             plane("[let]\nr = inf\n[[constraint]]\nexpr=\"a<=1\""),
@@ -216,7 +216,7 @@ fn errors_point_into_the_file() {
             "y = \"a\"\nbounds = {}".to_owned(),
             1,
             5,
-            "`y` must be a list of names, found text",
+            "`y` must be a list of names, or a number of variables, found text",
         ),
         ("y = [\"a\"]".to_owned(), 1, 1, "`bounds` is missing"),
         (

@@ -22,6 +22,8 @@ pub use self::clean::LabelReport;
 pub use self::columns::Columns;
 pub use self::error::LabelledError;
 pub(crate) use self::error::Place;
+#[cfg(feature = "npz")]
+pub(crate) use self::npz::arrays;
 
 /// Numbers that are read from one file at most: 512 megabytes of them.
 #[cfg(any(feature = "csv", feature = "npz", feature = "parquet"))]

@@ -19,17 +19,7 @@ const JOINED: &str = "X_all";
 const MASK: &str = "feasible_mask";
 
 pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
-    let file = File::open(path).map_err(|source| LabelledError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
-    let archive = ZipArchive::new(BufReader::new(file)).map_err(bad_archive)?;
-    let names = archive.file_names().flatten();
-    let names = names.filter_map(|name| Some(name.strip_suffix(".npy")?.to_owned()));
-    let mut arrays = Arrays {
-        names: names.collect(),
-        archive,
-    };
+    let mut arrays = Arrays::open(path)?;
     let named = !columns.y.is_empty() || arrays.has(POINTS);
     let (y, x, labels) = if arrays.has(JOINED) && !named {
         arrays.joined(columns.state_dim)?
@@ -44,6 +34,21 @@ pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, Label
         x.values,
         labels,
     )
+}
+
+/// Name, number of rows (none for a vector) and entries of an array.
+pub(crate) type NamedArray = (String, Option<usize>, Vec<f64>);
+
+/// All arrays of an archive, by name.
+pub(crate) fn arrays(path: &Path) -> Result<Vec<NamedArray>, LabelledError> {
+    let mut arrays = Arrays::open(path)?;
+    let mut names = arrays.names.clone();
+    names.sort_unstable();
+    let read = |name: String| {
+        let array = arrays.read(&name)?;
+        Ok((name, array.matrix.then_some(array.rows), array.values))
+    };
+    names.into_iter().map(read).collect()
 }
 
 fn numbered(letter: &str, count: usize) -> Vec<String> {
@@ -63,6 +68,20 @@ struct Arrays {
 }
 
 impl Arrays {
+    fn open(path: &Path) -> Result<Self, LabelledError> {
+        let file = File::open(path).map_err(|source| LabelledError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let archive = ZipArchive::new(BufReader::new(file)).map_err(bad_archive)?;
+        let names = archive.file_names().flatten();
+        let names = names.filter_map(|name| Some(name.strip_suffix(".npy")?.to_owned()));
+        Ok(Self {
+            names: names.collect(),
+            archive,
+        })
+    }
+
     fn has(&self, name: &str) -> bool {
         self.names.iter().any(|found| found == name)
     }

@@ -80,6 +80,10 @@ pub(crate) fn dependences(graph: &Graph, dim: usize) -> Vec<Dependence> {
             Node::Apply(Operation::Multiply, a, b) => of(a).product(of(b)),
             Node::Apply(Operation::Divide, a, b) => of(a).product(of(b).bent()),
             Node::Apply(_, a, b) => of(a).sum(of(b)).bent(),
+            Node::Product(entry) => {
+                let vector = graph.product_of(entry).vector.iter();
+                vector.fold(Dependence::default(), |sum, operand| sum.sum(of(*operand)))
+            }
         };
         found.push(dependence);
     }

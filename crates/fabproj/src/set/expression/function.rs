@@ -9,13 +9,15 @@ pub(super) enum Function {
     One(Operation),
     /// Of two.
     Two(Operation),
-    /// Of any number, taken together one after the other.
+    /// Of any number, taken together one after the other; of one vector, its entries.
     Fold(Operation),
-    /// The Euclidean length of its arguments.
+    /// The Euclidean length of its arguments, or of one vector.
     Norm,
+    /// The product of two vectors, or of a matrix and a vector.
+    Dot,
 }
 
-const FUNCTIONS: [(&str, Function); 18] = [
+const FUNCTIONS: [(&str, Function); 20] = [
     ("sin", Function::One(Operation::Sine)),
     ("cos", Function::One(Operation::Cosine)),
     ("tan", Function::One(Operation::Tangent)),
@@ -34,6 +36,8 @@ const FUNCTIONS: [(&str, Function); 18] = [
     ("max", Function::Fold(Operation::Maximum)),
     ("pow", Function::Two(Operation::Power)),
     ("norm", Function::Norm),
+    ("sum", Function::Fold(Operation::Add)),
+    ("dot", Function::Dot),
 ];
 
 /// The names of constants.

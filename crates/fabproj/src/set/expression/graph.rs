@@ -1,8 +1,10 @@
 //! Operations on variables and numbers, each kept once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::fault::Fault;
+use super::matrix::Matrix;
 use super::operation::Operation;
 use crate::set::Problem;
 
@@ -22,6 +24,22 @@ pub(crate) enum Node {
     /// Coordinates of y first, then those of x.
     Variable(usize),
     Apply(Operation, NodeId, NodeId),
+    /// An entry of a matrix-vector product.
+    Product(ProductEntry),
+}
+
+/// A row of one of the graph's products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ProductEntry {
+    pub product: u32,
+    pub row: u32,
+}
+
+/// The product of a constant matrix and a vector of earlier nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Product {
+    pub matrix: Arc<Matrix>,
+    pub vector: Vec<NodeId>,
 }
 
 /// [`Node`] as something to look up.
@@ -30,6 +48,7 @@ enum Key {
     Number(u64),
     Variable(usize),
     Apply(Operation, NodeId, NodeId),
+    Product(ProductEntry),
 }
 
 /// All expressions of a file. Operands come before the operations on them, equal parts are one node,
@@ -38,6 +57,7 @@ enum Key {
 pub(crate) struct Graph {
     nodes: Vec<Node>,
     known: HashMap<Key, NodeId>,
+    products: Vec<Product>,
 }
 
 impl Graph {
@@ -83,6 +103,34 @@ impl Graph {
         }
         let (key, node) = (Key::Apply(operation, a, b), Node::Apply(operation, a, b));
         self.add(key, node, at)
+    }
+
+    /// The entries of a matrix-vector product. The vector is as long as a row.
+    pub(crate) fn product(
+        &mut self,
+        matrix: &Arc<Matrix>,
+        vector: &[NodeId],
+        at: usize,
+    ) -> Result<Vec<NodeId>, Fault> {
+        let same = |known: &Product| known.vector == vector && Arc::ptr_eq(&known.matrix, matrix);
+        let product = self.products.iter().position(same).unwrap_or_else(|| {
+            self.products.push(Product {
+                matrix: Arc::clone(matrix),
+                vector: vector.to_vec(),
+            });
+            self.products.len() - 1
+        });
+        let rows = 0..matrix.rows() as u32;
+        let entries = rows.map(|row| {
+            let product = product as u32;
+            let entry = ProductEntry { product, row };
+            self.add(Key::Product(entry), Node::Product(entry), at)
+        });
+        entries.collect()
+    }
+
+    pub(crate) fn product_of(&self, entry: ProductEntry) -> &Product {
+        &self.products[entry.product as usize]
     }
 
     fn add(&mut self, key: Key, node: Node, at: usize) -> Result<NodeId, Fault> {

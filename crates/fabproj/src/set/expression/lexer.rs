@@ -45,9 +45,14 @@ pub(crate) enum Kind {
     Times,
     Over,
     Power,
+    MatrixTimes,
+    Transpose,
     Comma,
+    Colon,
     Open,
     Close,
+    OpenIndex,
+    CloseIndex,
     Relation(Relation),
     End,
 }
@@ -71,9 +76,14 @@ impl Kind {
             Self::Times => "*",
             Self::Over => "/",
             Self::Power => "^",
+            Self::MatrixTimes => "@",
+            Self::Transpose => ".T",
             Self::Comma => ",",
+            Self::Colon => ":",
             Self::Open => "(",
             Self::Close => ")",
+            Self::OpenIndex => "[",
+            Self::CloseIndex => "]",
             Self::Relation(Relation::AtMost) => "<=",
             Self::Relation(Relation::Below) => "<",
             Self::Relation(Relation::AtLeast) => ">=",
@@ -116,6 +126,10 @@ pub(crate) fn tokens(source: &Source) -> Result<Vec<Token>, Fault> {
         let (kind, length) = if begins_name(first) {
             let name = leading(rest, continues_name);
             (Kind::Name(name.to_owned()), name.len())
+        } else if let Some(after) = rest.strip_prefix(".T")
+            && !after.starts_with(continues_name)
+        {
+            (Kind::Transpose, 2)
         } else if first.is_ascii_digit() || first == '.' {
             number(rest, at)?
         } else {
@@ -185,9 +199,13 @@ fn symbol(text: &str, first: char, at: usize) -> Result<(Kind, usize), Fault> {
         '*' => one(Kind::Times),
         '/' => one(Kind::Over),
         '^' => one(Kind::Power),
+        '@' => one(Kind::MatrixTimes),
         ',' => one(Kind::Comma),
+        ':' => one(Kind::Colon),
         '(' => one(Kind::Open),
         ')' => one(Kind::Close),
+        '[' => one(Kind::OpenIndex),
+        ']' => one(Kind::CloseIndex),
         _ => wrong("a number, a name, an operator, a comparison or a parenthesis"),
     }
 }

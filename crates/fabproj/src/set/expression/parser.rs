@@ -7,6 +7,7 @@ use super::function::{self, CONSTANTS, Function};
 use super::graph::{Graph, NodeId};
 use super::lexer::{Kind, Relation, Token};
 use super::operation::Operation;
+use super::value::Value;
 use crate::set::Problem;
 use crate::support::near_names;
 
@@ -23,7 +24,7 @@ const POWER: u8 = 4;
 /// What names mean.
 #[derive(Default)]
 pub(crate) struct Scope {
-    pub names: HashMap<String, NodeId>,
+    pub names: HashMap<String, Value>,
 }
 
 /// A constraint: two sides and how they compare.
@@ -37,22 +38,22 @@ pub(crate) struct Comparison {
 }
 
 /// Reads an expression that has a value.
-pub(crate) fn value(tokens: &[Token], graph: &mut Graph, scope: &Scope) -> Result<NodeId, Fault> {
+pub(crate) fn value(tokens: &[Token], graph: &mut Graph, scope: &Scope) -> Result<Value, Fault> {
     let mut parser = Parser::new(tokens, graph, scope);
     let value = parser.expression(0)?;
     match parser.next().kind {
         Kind::End => Ok(value),
-        Kind::Relation(_) => Err(parser.expected("no comparison: [let] holds values")),
+        Kind::Relation(_) => Err(parser.expected("no comparison: this is a value")),
         _ => Err(parser.expected("an operator or the end of the expression")),
     }
 }
 
-/// Reads an expression that compares two values.
-pub(crate) fn comparison(
+/// Reads an expression that compares two values: one comparison for each row of vectors.
+pub(crate) fn comparisons(
     tokens: &[Token],
     graph: &mut Graph,
     scope: &Scope,
-) -> Result<Comparison, Fault> {
+) -> Result<Vec<Comparison>, Fault> {
     let mut parser = Parser::new(tokens, graph, scope);
     let left = parser.expression(0)?;
     let at = parser.next().at;
@@ -62,15 +63,18 @@ pub(crate) fn comparison(
     parser.position += 1;
     let right = parser.expression(0)?;
     match parser.next().kind {
-        Kind::End => Ok(Comparison {
-            left,
-            relation,
-            right,
-            at,
-        }),
-        Kind::Relation(_) => Err(parser.fault(Problem::SecondComparison)),
-        _ => Err(parser.expected("an operator or the end of the expression")),
+        Kind::End => {}
+        Kind::Relation(_) => return Err(parser.fault(Problem::SecondComparison)),
+        _ => return Err(parser.expected("an operator or the end of the expression")),
     }
+    let (rows, _) = left.pairs(&right, at)?;
+    let rows = rows.into_iter().map(|(left, right)| Comparison {
+        left,
+        relation,
+        right,
+        at,
+    });
+    Ok(rows.collect())
 }
 
 struct Parser<'a> {
@@ -107,7 +111,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads operands and the operators between them that bind more strongly than `least`.
-    fn expression(&mut self, least: u8) -> Result<NodeId, Fault> {
+    fn expression(&mut self, least: u8) -> Result<Value, Fault> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.fault(Problem::TooDeep { limit: MAX_DEPTH }));
@@ -117,11 +121,12 @@ impl<'a> Parser<'a> {
             let at = self.next().at;
             // Powers are read from the right: a^b^c is a^(b^c).
             let (operation, strength, within) = match self.next().kind {
-                Kind::Plus => (Operation::Add, SUM, SUM),
-                Kind::Minus => (Operation::Subtract, SUM, SUM),
-                Kind::Times => (Operation::Multiply, PRODUCT, PRODUCT),
-                Kind::Over => (Operation::Divide, PRODUCT, PRODUCT),
-                Kind::Power => (Operation::Power, POWER, SIGN),
+                Kind::Plus => (Some(Operation::Add), SUM, SUM),
+                Kind::Minus => (Some(Operation::Subtract), SUM, SUM),
+                Kind::Times => (Some(Operation::Multiply), PRODUCT, PRODUCT),
+                Kind::Over => (Some(Operation::Divide), PRODUCT, PRODUCT),
+                Kind::MatrixTimes => (None, PRODUCT, PRODUCT),
+                Kind::Power => (Some(Operation::Power), POWER, SIGN),
                 _ => break,
             };
             if strength <= least {
@@ -129,18 +134,36 @@ impl<'a> Parser<'a> {
             }
             self.position += 1;
             let right = self.expression(within)?;
-            left = self.graph.apply(operation, left, right, at)?;
+            left = match operation {
+                Some(operation) => Value::apply(operation, &left, &right, self.graph, at)?,
+                None => Value::matrix_product(&left, &right, self.graph, at)?,
+            };
         }
         self.depth -= 1;
         Ok(left)
     }
 
-    fn operand(&mut self) -> Result<NodeId, Fault> {
+    /// An operand with what follows it: `.T`, `[3]`, `[0:6]`.
+    fn operand(&mut self) -> Result<Value, Fault> {
+        let mut operand = self.bare_operand()?;
+        loop {
+            match self.next().kind {
+                Kind::Transpose => {
+                    self.position += 1;
+                    operand = operand.transposed();
+                }
+                Kind::OpenIndex => operand = self.indexed(&operand)?,
+                _ => return Ok(operand),
+            }
+        }
+    }
+
+    fn bare_operand(&mut self) -> Result<Value, Fault> {
         let Token { kind, at } = self.next();
         match kind {
             Kind::Number(value) => {
                 self.position += 1;
-                self.graph.number(*value, *at)
+                self.graph.number(*value, *at).map(Value::Number)
             }
             Kind::Name(name) => {
                 self.position += 1;
@@ -154,7 +177,7 @@ impl<'a> Parser<'a> {
                 self.position += 1;
                 // -a^2 is -(a^2), as it is written on paper.
                 let operand = self.expression(SIGN)?;
-                self.graph.apply(Operation::Negate, operand, operand, *at)
+                operand.map(Operation::Negate, self.graph, *at)
             }
             Kind::Open => {
                 self.position += 1;
@@ -166,6 +189,53 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// `[index]` or `[begin:end]` after a value; the next token is the opening bracket.
+    fn indexed(&mut self, value: &Value) -> Result<Value, Fault> {
+        self.position += 1;
+        let at = self.next().at;
+        let begin = self.index()?;
+        let slice = self.next().kind == Kind::Colon;
+        let mut end = None;
+        if slice {
+            self.position += 1;
+            end = self.index()?;
+        }
+        if self.next().kind != Kind::CloseIndex {
+            return Err(self.expected("a whole number, `:` or `]`"));
+        }
+        self.position += 1;
+        match begin {
+            Some(index) if !slice => value.entry(index, at),
+            None if !slice => Err(Fault::new(
+                at,
+                Problem::Expected {
+                    expected: "a whole number or a slice such as 0:6",
+                    found: "`]`".to_owned(),
+                },
+            )),
+            _ => value.slice(begin, end, at),
+        }
+    }
+
+    /// A whole number, if one comes next.
+    fn index(&mut self) -> Result<Option<i64>, Fault> {
+        let negative = self.next().kind == Kind::Minus;
+        let start = self.position;
+        self.position += usize::from(negative);
+        match self.next().kind {
+            Kind::Number(value) if value.fract() == 0.0 && value.abs() < f64::from(u32::MAX) => {
+                self.position += 1;
+                let index = value as i64;
+                Ok(Some(if negative { -index } else { index }))
+            }
+            Kind::Number(_) => Err(self.expected("a whole number")),
+            _ => {
+                self.position = start;
+                Ok(None)
+            }
+        }
+    }
+
     fn close(&mut self, expected: &'static str) -> Result<(), Fault> {
         if self.next().kind != Kind::Close {
             return Err(self.expected(expected));
@@ -174,12 +244,12 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn name(&mut self, name: &str, at: usize) -> Result<NodeId, Fault> {
+    fn name(&mut self, name: &str, at: usize) -> Result<Value, Fault> {
         if let Some(known) = self.scope.names.get(name) {
-            return Ok(*known);
+            return Ok(known.clone());
         }
         if let Some((_, value)) = CONSTANTS.iter().find(|(known, _)| *known == name) {
-            return self.graph.number(*value, at);
+            return self.graph.number(*value, at).map(Value::Number);
         }
         if function::find(name).is_some() {
             return Err(self.expected("`(` after the name of a function"));
@@ -190,7 +260,7 @@ impl<'a> Parser<'a> {
         Err(Fault::new(at, Problem::UnknownName { name, near }))
     }
 
-    fn call(&mut self, name: &str, at: usize) -> Result<NodeId, Fault> {
+    fn call(&mut self, name: &str, at: usize) -> Result<Value, Fault> {
         let Some(function) = function::find(name) else {
             if self.scope.names.contains_key(name) {
                 return Err(self.expected("an operator, such as `*`, before"));
@@ -209,37 +279,44 @@ impl<'a> Parser<'a> {
             Err(Fault::new(at, problem))
         };
         match (function, arguments.as_slice()) {
-            (Function::One(operation), [a]) => self.graph.apply(operation, *a, *a, at),
+            (Function::One(operation), [a]) => a.map(operation, self.graph, at),
             (Function::One(_), _) => wrong("one argument"),
-            (Function::Two(operation), [a, b]) => self.graph.apply(operation, *a, *b, at),
-            (Function::Two(_), _) => wrong("two arguments"),
+            (Function::Two(operation), [a, b]) => Value::apply(operation, a, b, self.graph, at),
+            (Function::Dot, [a, b]) => Value::matrix_product(a, b, self.graph, at),
+            (Function::Two(_) | Function::Dot, _) => wrong("two arguments"),
             (_, []) => wrong("at least one argument"),
-            (Function::Fold(operation), [first, rest @ ..]) => {
-                let fold = |a, b: &NodeId| self.graph.apply(operation, a, *b, at);
-                rest.iter().try_fold(*first, fold)
+            (Function::Fold(operation), [only]) => {
+                only.fold(operation, "this function", self.graph, at)
             }
-            (Function::Norm, [only]) => self.graph.apply(Operation::Absolute, *only, *only, at),
-            (Function::Norm, parts) => self.norm(parts, at),
+            (Function::Fold(operation), [first, rest @ ..]) => {
+                let fold = |a: Value, b| Value::apply(operation, &a, b, self.graph, at);
+                rest.iter().try_fold(first.clone(), fold)
+            }
+            (Function::Norm, [Value::Number(only)]) => {
+                let length = self.graph.apply(Operation::Absolute, *only, *only, at);
+                length.map(Value::Number)
+            }
+            (Function::Norm, [only]) => {
+                let squares = only.map(Operation::Square, self.graph, at)?;
+                let sum = squares.fold(Operation::Add, "`norm`", self.graph, at)?;
+                sum.map(Operation::SquareRoot, self.graph, at)
+            }
+            (Function::Norm, [first, rest @ ..]) => self.norm(first, rest, at),
         }
     }
 
-    fn norm(&mut self, parts: &[NodeId], at: usize) -> Result<NodeId, Fault> {
-        let mut sum: Option<NodeId> = None;
-        for part in parts {
-            let square = self.graph.apply(Operation::Square, *part, *part, at)?;
-            sum = Some(match sum {
-                Some(sum) => self.graph.apply(Operation::Add, sum, square, at)?,
-                None => square,
-            });
+    /// The Euclidean length of several parts, row by row.
+    fn norm(&mut self, first: &Value, rest: &[Value], at: usize) -> Result<Value, Fault> {
+        let mut sum = first.map(Operation::Square, self.graph, at)?;
+        for part in rest {
+            let square = part.map(Operation::Square, self.graph, at)?;
+            sum = Value::apply(Operation::Add, &sum, &square, self.graph, at)?;
         }
-        match sum {
-            Some(sum) => self.graph.apply(Operation::SquareRoot, sum, sum, at),
-            None => self.graph.number(0.0, at),
-        }
+        sum.map(Operation::SquareRoot, self.graph, at)
     }
 
     /// The arguments in parentheses; the next token is the opening one.
-    fn arguments(&mut self) -> Result<Vec<NodeId>, Fault> {
+    fn arguments(&mut self) -> Result<Vec<Value>, Fault> {
         self.position += 1;
         let mut arguments = Vec::new();
         if self.next().kind == Kind::Close {

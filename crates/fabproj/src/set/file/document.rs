@@ -5,13 +5,24 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::variables::{Variable, variables};
+use super::arrays::{self, Array};
+use super::variables::{Variables, variables};
 use crate::set::Problem;
 use crate::set::expression::{Fault, Source};
 use crate::support::near_names;
 
 /// The keys of a set file.
-const KEYS: [&str; 7] = ["name", "y", "bounds", "x", "x_bounds", "let", "constraint"];
+const KEYS: [&str; 9] = [
+    "name",
+    "y",
+    "bounds",
+    "x",
+    "x_bounds",
+    "arrays",
+    "let",
+    "objective",
+    "constraint",
+];
 /// The keys of a constraint that say what it demands.
 const BODIES: [&str; 4] = ["expr", "all", "any", "not"];
 
@@ -20,10 +31,14 @@ type Value<'a> = Spanned<DeValue<'a>>;
 /// The parts of a set file.
 pub(super) struct Document {
     pub name: String,
-    pub y: Vec<Variable>,
-    pub x: Vec<Variable>,
+    pub y: Variables,
+    pub x: Variables,
+    /// Named constants, with the places of their names.
+    pub arrays: Vec<(String, usize, Array)>,
     /// Named expressions, with the places of their names.
     pub named: Vec<(String, usize, Source)>,
+    /// What a problem minimises.
+    pub objective: Option<Source>,
     pub constraints: Vec<Constraint>,
 }
 
@@ -58,7 +73,9 @@ impl Document {
             },
             y: reader.y(table)?,
             x: reader.x(table)?,
+            arrays: arrays::inline(table.get("arrays"))?,
             named: reader.named(table)?,
+            objective: reader.objective(table)?,
             constraints: reader.constraints(table)?,
         })
     }
@@ -119,7 +136,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn y(&self, table: &DeTable<'_>) -> Result<Vec<Variable>, Fault> {
+    fn y(&self, table: &DeTable<'_>) -> Result<Variables, Fault> {
         let Some(names) = table.get("y") else {
             return Err(missing("y", "y = [\"q1\", \"q2\"]"));
         };
@@ -127,7 +144,7 @@ impl Reader<'_> {
             return Err(missing("bounds", "bounds = { q1 = [-1, 1], q2 = [-1, 1] }"));
         };
         let y = variables("y", names, "bounds", bounds)?;
-        if y.is_empty() {
+        if y.all.is_empty() {
             let problem = Problem::Empty {
                 what: "`y`".to_owned(),
                 expected: "the name of at least one variable",
@@ -137,10 +154,10 @@ impl Reader<'_> {
         Ok(y)
     }
 
-    fn x(&self, table: &DeTable<'_>) -> Result<Vec<Variable>, Fault> {
+    fn x(&self, table: &DeTable<'_>) -> Result<Variables, Fault> {
         match (table.get("x"), table.get("x_bounds")) {
             (Some(names), Some(bounds)) => variables("x", names, "x_bounds", bounds),
-            (None, None) => Ok(Vec::new()),
+            (None, None) => Ok(Variables::default()),
             (Some(_), None) => Err(missing("x_bounds", "x_bounds = { t = [0, 1] }")),
             (None, Some(_)) => Err(missing("x", "x = [\"t\"]")),
         }
@@ -163,6 +180,21 @@ impl Reader<'_> {
             Ok((name.to_owned(), key.span().start, source))
         });
         named.collect()
+    }
+
+    fn objective(&self, table: &DeTable<'_>) -> Result<Option<Source>, Fault> {
+        let Some(value) = table.get("objective") else {
+            return Ok(None);
+        };
+        let DeValue::Table(entries) = value.get_ref() else {
+            let expected = "a table: [objective] and, in the next line, minimise = \"…\"";
+            return Err(wrong_kind("`objective`", expected, value));
+        };
+        check_keys(entries, &["minimise"])?;
+        let Some(minimise) = entries.get("minimise") else {
+            return Err(missing("minimise", "minimise = \"q1^2 + 2*q2\""));
+        };
+        self.source("`minimise`", minimise).map(Some)
     }
 
     fn constraints(&self, table: &DeTable<'_>) -> Result<Vec<Constraint>, Fault> {

@@ -2,7 +2,7 @@
 
 use super::document::Body;
 use crate::set::Problem;
-use crate::set::expression::{Comparison, Fault, Graph, Relation, Scope, comparison, tokens};
+use crate::set::expression::{Comparison, Fault, Graph, Relation, Scope, comparisons, tokens};
 
 /// Comparisons that must all hold, or of which one must.
 pub(super) enum Formula {
@@ -14,6 +14,14 @@ pub(super) enum Formula {
 impl Formula {
     pub(super) fn of(body: &Body, graph: &mut Graph, scope: &Scope) -> Result<Self, Fault> {
         Reader { graph, scope }.read(body, true, true)
+    }
+
+    /// Where it stands in the file: the place of its first comparison.
+    pub(super) fn place(&self) -> usize {
+        match self {
+            Self::Test(test) => test.at,
+            Self::All(formulas) | Self::Any(formulas) => formulas.first().map_or(0, Self::place),
+        }
     }
 
     /// The equalities, which stand alone or in lists of which all must hold.
@@ -44,14 +52,23 @@ impl Reader<'_> {
             }
             Body::Not(body) => self.read(body, !holds, always),
             Body::Expression(source) => {
-                let mut test = comparison(&tokens(source)?, self.graph, self.scope)?;
-                if test.relation == Relation::Equal && !(holds && always) {
-                    return Err(Fault::new(test.at, Problem::EqualityInside));
+                let rows = comparisons(&tokens(source)?, self.graph, self.scope)?;
+                let mut tests = Vec::with_capacity(rows.len());
+                for mut test in rows {
+                    if test.relation == Relation::Equal && !(holds && always) {
+                        return Err(Fault::new(test.at, Problem::EqualityInside));
+                    }
+                    if !holds {
+                        test.relation = opposite(test.relation);
+                    }
+                    tests.push(Formula::Test(test));
                 }
-                if !holds {
-                    test.relation = opposite(test.relation);
-                }
-                Ok(Formula::Test(test))
+                // A comparison of vectors holds if it holds for every row.
+                Ok(match (tests.len(), holds) {
+                    (1, _) => tests.remove(0),
+                    (_, true) => Formula::All(tests),
+                    (_, false) => Formula::Any(tests),
+                })
             }
         }
     }

@@ -1,14 +1,16 @@
 //! Sets from files: constraints written as expressions.
 
+mod arrays;
 mod document;
 mod equalities;
 mod formula;
+mod functions;
 mod program;
 mod resolve;
 mod text;
 mod variables;
 
-use fabproj_core::Membership;
+use fabproj_core::{Functions, Membership};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -16,10 +18,13 @@ use std::sync::Arc;
 
 use self::document::Document;
 use self::formula::Formula;
+use self::functions::FileFunctions;
 use self::program::Program;
 use self::variables::Variable;
-use super::expression::{Fault, Graph};
+use super::expression::{Fault, Graph, tokens, value};
 use super::vector::{is_finite, positive};
+use crate::solve;
+
 use super::{Description, Equation, Interval, Problem, Result, Set, SetError};
 
 /// The longest set file, in bytes. Quoted twice in a model file's header it must still fit there.
@@ -54,7 +59,7 @@ const MAX_BYTES: usize = 1_000_000;
 /// assert_eq!(gradient, [0.0, 1.0]);
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
-pub(super) struct FileSet {
+pub(crate) struct FileSet {
     name: String,
     text: String,
     y: Vec<Variable>,
@@ -62,6 +67,8 @@ pub(super) struct FileSet {
     constraints: Vec<String>,
     program: Program,
     equations: Vec<Equation>,
+    /// Objective and constraints of a problem, or why a solver cannot use them.
+    functions: Option<std::result::Result<Arc<dyn Functions + Send + Sync>, Fault>>,
 }
 
 impl FileSet {
@@ -72,6 +79,22 @@ impl FileSet {
     /// [`SetError::File`], with line and column of what is wrong.
     pub(super) fn parse(text: &str) -> Result<Self> {
         read_text(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
+    }
+
+    /// Reads the text of a problem: a set file with an objective.
+    pub(crate) fn problem(text: &str) -> Result<solve::Problem> {
+        let set = Self::parse(text)?;
+        let missing = || Err(Fault::new(0, Problem::NoObjective));
+        let functions = set.functions.clone().unwrap_or_else(missing);
+        let functions =
+            functions.map_err(|fault| SetError::File(Box::new(text::located(text, fault))))?;
+        let problem = solve::Problem::shared(set.name.clone(), functions)
+            .with_description(set.description())
+            .with_names(set.names(), set.x_names())
+            .with_equations(set.equations())
+            .with_bounds(set.bounds())
+            .with_x(set.x_bounds());
+        Ok(problem)
     }
 
     /// How far each coordinate is outside of its bounds: beside equalities these are constraints.
@@ -113,9 +136,21 @@ fn read_text(text: &str) -> std::result::Result<FileSet, Fault> {
     let formulas: Vec<Formula> = bodies
         .map(|constraint| Formula::of(&constraint.body, &mut graph, &scope))
         .collect::<std::result::Result<_, _>>()?;
-    let variables = document.y.len() + document.x.len();
-    let program = Program::compile(&graph, variables, &formulas);
-    let equations = equalities::equations(&graph, &formulas, &document.y, &document.x)?;
+    let objective = match &document.objective {
+        Some(source) => {
+            let objective = value(&tokens(source)?, &mut graph, &scope)?;
+            Some(objective.number("the objective", source.at)?)
+        }
+        None => None,
+    };
+    let (y, x) = (document.y.all, document.x.all);
+    let functions = objective.map(|objective| {
+        let dims = (y.len(), x.len());
+        let functions = FileFunctions::compile(&graph, dims, objective, &formulas)?;
+        Ok(Arc::new(functions) as Arc<dyn Functions + Send + Sync>)
+    });
+    let program = Program::compile(&graph, y.len() + x.len(), &formulas);
+    let equations = equalities::equations(&graph, &formulas, &y, &x)?;
     let names = document.constraints.into_iter().enumerate();
     let names = names.map(|(index, constraint)| {
         let numbered = || format!("constraint {}", index + 1);
@@ -124,11 +159,12 @@ fn read_text(text: &str) -> std::result::Result<FileSet, Fault> {
     Ok(FileSet {
         name: document.name,
         text: text.to_owned(),
-        y: document.y,
-        x: document.x,
+        y,
+        x,
         constraints: names.collect(),
         program,
         equations,
+        functions,
     })
 }
 
@@ -158,9 +194,18 @@ pub fn from_toml(text: &str) -> Result<Arc<dyn Set>> {
 /// [`SetError::Unreadable`] for a file that cannot be read, [`SetError::File`] for one that does not
 /// describe a set.
 pub fn from_file(path: impl AsRef<Path>) -> Result<Arc<dyn Set>> {
-    let path = path.as_ref();
+    Ok(Arc::new(parse_file(path.as_ref(), FileSet::parse)?))
+}
+
+/// What a parser makes of a file's text, with its arrays in it.
+pub(crate) fn parse_file<T>(path: &Path, parse: impl Fn(&str) -> Result<T>) -> Result<T> {
     let text = read(path)?;
-    from_toml(&text).map_err(|error| named(error, path))
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let whole = arrays::embedded(text.clone(), folder)
+        .map_err(|fault| SetError::File(Box::new(text::located(&text, fault))));
+    whole
+        .and_then(|text| parse(&text))
+        .map_err(|error| named(error, path))
 }
 
 /// The text of a set file.

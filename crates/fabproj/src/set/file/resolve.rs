@@ -1,11 +1,13 @@
 //! Names of a set file and what they mean: variables, and `[let]` in an order that serves.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use super::arrays::Array;
 use super::document::Document;
 use super::variables::check_names;
 use crate::set::Problem;
-use crate::set::expression::{Fault, Graph, Kind, Scope, Token, tokens, value};
+use crate::set::expression::{Fault, Graph, Kind, Matrix, Scope, Token, Value, tokens, value};
 
 /// A named expression in tokens, and which other named ones it mentions.
 struct Named<'a> {
@@ -25,27 +27,61 @@ enum Progress {
 
 /// The meaning of every name.
 pub(super) fn scope(document: &Document, graph: &mut Graph) -> Result<Scope, Fault> {
-    let twice = "every variable and every entry of [let] needs a name of its own";
-    let variables = document.y.iter().chain(&document.x);
+    let twice = "every variable, every array and every entry of [let] needs a name of its own";
+    let variables = document.y.all.iter().chain(&document.x.all);
+    let vectors = [("y", &document.y), ("x", &document.x)];
+    let vectors = vectors
+        .into_iter()
+        .filter(|(_, variables)| variables.vector);
+    let vectors = vectors.filter_map(|(name, all)| Some((name, all.all.first()?.at, twice)));
+    let arrays = document.arrays.iter();
     let named = document.named.iter();
     check_names(
         variables
             .clone()
             .map(|one| (one.name.as_str(), one.at, twice))
+            .chain(vectors)
+            .chain(arrays.map(|(name, at, _)| (name.as_str(), *at, twice)))
             .chain(named.map(|(name, at, _)| (name.as_str(), *at, twice))),
     )?;
     let mut scope = Scope::default();
+    let mut nodes = Vec::new();
     for (index, variable) in variables.enumerate() {
         let node = graph.variable(index, variable.at)?;
-        scope.names.insert(variable.name.clone(), node);
+        nodes.push(node);
+        scope
+            .names
+            .insert(variable.name.clone(), Value::Number(node));
+    }
+    let (y, x) = nodes.split_at(document.y.all.len());
+    for (name, variables, nodes) in [("y", &document.y, y), ("x", &document.x, x)] {
+        if variables.vector && !nodes.is_empty() {
+            scope
+                .names
+                .insert(name.to_owned(), Value::Vector(nodes.to_vec()));
+        }
+    }
+    for (name, at, array) in &document.arrays {
+        scope
+            .names
+            .insert(name.clone(), constant(array, *at, graph)?);
     }
     let named = read(document)?;
     for index in order(&named)? {
         let entry = &named[index];
-        let node = value(&entry.tokens, graph, &scope)?;
-        scope.names.insert(entry.name.to_owned(), node);
+        let value = value(&entry.tokens, graph, &scope)?;
+        scope.names.insert(entry.name.to_owned(), value);
     }
     Ok(scope)
+}
+
+fn constant(array: &Array, at: usize, graph: &mut Graph) -> Result<Value, Fault> {
+    if let Some(rows) = array.rows {
+        let matrix = Matrix::new(rows, array.values.clone());
+        return Ok(Value::Matrix(Arc::new(matrix)));
+    }
+    let entries = array.values.iter().map(|value| graph.number(*value, at));
+    Ok(Value::Vector(entries.collect::<Result<_, _>>()?))
 }
 
 fn read(document: &Document) -> Result<Vec<Named<'_>>, Fault> {

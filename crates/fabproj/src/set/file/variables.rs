@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use fabproj_core::validate::MAX_WIDTH;
 use toml::Spanned;
-use toml::de::DeValue;
+use toml::de::{DeArray, DeTable, DeValue};
 
 use super::document::{number, wrong_kind};
 use crate::set::expression::{Fault, is_name, is_reserved};
@@ -18,44 +18,98 @@ pub(super) struct Variable {
     pub bounds: Interval,
 }
 
-/// The variables of a list of names and a table of bounds.
+/// All coordinates of y, or of x.
+#[derive(Default)]
+pub(super) struct Variables {
+    pub all: Vec<Variable>,
+    /// Whether they were given as a number, so that expressions name them together: `y`, `x`.
+    pub vector: bool,
+}
+
+/// The variables of a list of names, or of a number of unnamed ones, and their bounds: a table, or one
+/// interval for all.
 pub(super) fn variables(
     list: &'static str,
     names: &Spanned<DeValue<'_>>,
     key: &'static str,
     bounds: &Spanned<DeValue<'_>>,
-) -> Result<Vec<Variable>, Fault> {
-    let DeValue::Array(entries) = names.get_ref() else {
-        return Err(wrong_kind(&format!("`{list}`"), "a list of names", names));
+) -> Result<Variables, Fault> {
+    let (named, vector) = match names.get_ref() {
+        DeValue::Array(entries) => {
+            check_count(entries.len(), names)?;
+            (listed(list, entries)?, false)
+        }
+        value => {
+            let count = number(value).filter(|count| count.fract() == 0.0 && *count >= 0.0);
+            let Some(count) = count else {
+                let expected = "a list of names, or a number of variables";
+                return Err(wrong_kind(&format!("`{list}`"), expected, names));
+            };
+            check_count(count as usize, names)?;
+            let at = names.span().start;
+            let numbered = |index| (format!("{list}{index}"), at);
+            ((0..count as usize).map(numbered).collect(), true)
+        }
     };
-    if entries.len() > MAX_WIDTH {
-        let problem = Problem::TooLarge {
-            what: "variables",
-            found: entries.len(),
-            limit: MAX_WIDTH,
-        };
-        return Err(Fault::new(names.span().start, problem));
+    let all = match bounds.get_ref() {
+        DeValue::Array(_) => with_one_interval(named, key, bounds)?,
+        DeValue::Table(table) => with_intervals(named, list, key, table)?,
+        _ => {
+            let expected = "a table such as { q1 = [-1, 1] }, or one interval for all";
+            return Err(wrong_kind(&format!("`{key}`"), expected, bounds));
+        }
+    };
+    Ok(Variables { all, vector })
+}
+
+fn check_count(count: usize, names: &Spanned<DeValue<'_>>) -> Result<(), Fault> {
+    if count <= MAX_WIDTH {
+        return Ok(());
     }
-    let DeValue::Table(table) = bounds.get_ref() else {
-        let expected = "a table such as { q1 = [-1, 1] }";
-        return Err(wrong_kind(&format!("`{key}`"), expected, bounds));
+    let problem = Problem::TooLarge {
+        what: "variables",
+        found: count,
+        limit: MAX_WIDTH,
     };
-    let mut variables = Vec::new();
-    for entry in entries.iter() {
-        let DeValue::String(name) = entry.get_ref() else {
+    Err(Fault::new(names.span().start, problem))
+}
+
+/// Names with their places.
+fn listed(list: &str, entries: &DeArray<'_>) -> Result<Vec<(String, usize)>, Fault> {
+    let names = entries.iter().map(|entry| match entry.get_ref() {
+        DeValue::String(name) => Ok((name.to_string(), entry.span().start)),
+        _ => {
             let what = format!("an entry of `{list}`");
-            return Err(wrong_kind(&what, "a name", entry));
-        };
-        let at = entry.span().start;
-        let Some(interval) = table.get(name.as_ref() as &str) else {
-            let name = name.to_string();
+            Err(wrong_kind(&what, "a name", entry))
+        }
+    });
+    names.collect()
+}
+
+fn with_one_interval(
+    named: Vec<(String, usize)>,
+    key: &str,
+    bounds: &Spanned<DeValue<'_>>,
+) -> Result<Vec<Variable>, Fault> {
+    let bounds = interval_of(key, bounds)?;
+    let variables = named.into_iter();
+    let variables = variables.map(|(name, at)| Variable { name, at, bounds });
+    Ok(variables.collect())
+}
+
+fn with_intervals(
+    named: Vec<(String, usize)>,
+    list: &'static str,
+    key: &'static str,
+    table: &DeTable<'_>,
+) -> Result<Vec<Variable>, Fault> {
+    let mut variables = Vec::with_capacity(named.len());
+    for (name, at) in named {
+        let Some(interval) = table.get(name.as_str()) else {
             return Err(Fault::new(at, Problem::NoBounds { name, key }));
         };
-        variables.push(Variable {
-            name: name.to_string(),
-            at,
-            bounds: interval_of(name, interval)?,
-        });
+        let bounds = interval_of(&name, interval)?;
+        variables.push(Variable { name, at, bounds });
     }
     let known: HashSet<&str> = variables.iter().map(|one| one.name.as_str()).collect();
     for entry in table.keys() {

@@ -16,6 +16,8 @@ pub(super) struct Array {
     pub(super) name: String,
     pub(super) rows: usize,
     pub(super) columns: usize,
+    /// Whether it has two dimensions.
+    pub(super) matrix: bool,
     pub(super) values: Vec<f64>,
 }
 
@@ -26,6 +28,7 @@ impl Array {
             name: String::new(),
             rows,
             columns: 0,
+            matrix: true,
             values: Vec::new(),
         }
     }
@@ -58,6 +61,7 @@ impl Array {
             name: name.to_owned(),
             rows,
             columns,
+            matrix: header.shape.len() == 2,
             values,
         };
         Ok(if header.fortran {
@@ -83,6 +87,7 @@ impl Array {
             name: self.name.clone(),
             rows: self.rows,
             columns: range.len(),
+            matrix: true,
             values: self
                 .values
                 .chunks_exact(self.columns.max(1))

@@ -1,0 +1,88 @@
+//! Constant arrays: the numbers of a file's `arrays`.
+
+use std::sync::Arc;
+
+/// A matrix of constants, row after row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Matrix {
+    rows: usize,
+    columns: usize,
+    values: Vec<f64>,
+}
+
+impl Matrix {
+    /// A matrix of `rows` rows. Both sizes are at least one.
+    pub(crate) fn new(rows: usize, values: Vec<f64>) -> Self {
+        let columns = values.len() / rows;
+        debug_assert!(rows * columns == values.len() && columns > 0);
+        Self {
+            rows,
+            columns,
+            values,
+        }
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    pub(crate) fn row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.columns..(row + 1) * self.columns]
+    }
+
+    pub(super) fn transposed(&self) -> Arc<Self> {
+        let columns = 0..self.columns;
+        let entries =
+            columns.flat_map(|column| self.values.iter().skip(column).step_by(self.columns));
+        Arc::new(Self::new(self.columns, entries.copied().collect()))
+    }
+
+    pub(super) fn map(&self, change: impl Fn(f64) -> f64) -> Arc<Self> {
+        let values = self.values.iter().map(|value| change(*value));
+        Arc::new(Self::new(self.rows, values.collect()))
+    }
+
+    /// The product with a vector.
+    #[inline]
+    pub(super) fn times(&self, vector: &[f64], result: &mut [f64]) {
+        let rows = self.values.chunks_exact(self.columns);
+        for (result, row) in result.iter_mut().zip(rows) {
+            *result = dot(row, vector);
+        }
+    }
+
+    /// Adds the product of the transposed matrix with a vector.
+    pub(super) fn add_transposed_times(&self, vector: &[f64], result: &mut [f64]) {
+        let rows = self.values.chunks_exact(self.columns);
+        for (weight, row) in vector.iter().zip(rows) {
+            // Not only faster: an infinite weight must not reach entries with zeros.
+            if *weight == 0.0 {
+                continue;
+            }
+            for (result, entry) in result.iter_mut().zip(row) {
+                *result += weight * entry;
+            }
+        }
+    }
+}
+
+/// Sums that are kept side by side, so that the processor need not wait for each addition.
+const LANES: usize = 8;
+
+#[inline]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    let (a_blocks, a_rest) = a.as_chunks::<LANES>();
+    let (b_blocks, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}

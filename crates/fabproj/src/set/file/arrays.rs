@@ -1,0 +1,157 @@
+//! Constant arrays of a set file: written in the text, or read from an archive of NumPy arrays.
+//!
+//! A set is read with its arrays in the text, so that the text alone is the whole set, as a model file
+//! keeps it. [`embedded`] puts the arrays of an archive there.
+
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::document::{number, wrong_kind};
+use crate::set::Problem;
+use crate::set::expression::Fault;
+
+/// A vector, or a matrix row after row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Array {
+    /// Rows of a matrix; none for a vector.
+    pub rows: Option<usize>,
+    pub values: Vec<f64>,
+}
+
+type Named = (String, usize, Array);
+
+/// The arrays that stand in the text.
+pub(super) fn inline(value: Option<&Spanned<DeValue<'_>>>) -> Result<Vec<Named>, Fault> {
+    let Some(value) = value else {
+        return Ok(Vec::new());
+    };
+    let at = value.span().start;
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            let arrays = table.iter().map(|(key, value)| {
+                let name: &str = key.get_ref();
+                let array = read(name, value)?;
+                Ok((name.to_owned(), key.span().start, array))
+            });
+            arrays.collect()
+        }
+        DeValue::String(_) => Err(Fault::new(at, Problem::ArraysWithoutFolder)),
+        _ => Err(wrong_kind("`arrays`", "a file (.npz) or a table", value)),
+    }
+}
+
+fn read(name: &str, value: &Spanned<DeValue<'_>>) -> Result<Array, Fault> {
+    let at = value.span().start;
+    let ragged = || {
+        let name = name.to_owned();
+        Fault::new(at, Problem::Ragged { name })
+    };
+    let DeValue::Array(entries) = value.get_ref() else {
+        return Err(ragged());
+    };
+    let numbers = |entries: &DeArray<'_>| -> Option<Vec<f64>> {
+        entries
+            .iter()
+            .map(|entry| number(entry.get_ref()))
+            .collect()
+    };
+    let row = |entry: &Spanned<DeValue<'_>>| match entry.get_ref() {
+        DeValue::Array(row) => numbers(row),
+        _ => None,
+    };
+    let array = match numbers(entries) {
+        Some(values) => Array { rows: None, values },
+        None => {
+            let rows: Option<Vec<Vec<f64>>> = entries.iter().map(row).collect();
+            let rows = rows.ok_or_else(ragged)?;
+            if rows.iter().any(|row| row.len() != rows[0].len()) {
+                return Err(ragged());
+            }
+            Array {
+                rows: Some(rows.len()),
+                values: rows.concat(),
+            }
+        }
+    };
+    if array.values.is_empty() {
+        return Err(ragged());
+    }
+    check_finite(name, at, &array)?;
+    Ok(array)
+}
+
+fn check_finite(name: &str, at: usize, array: &Array) -> Result<(), Fault> {
+    let mut entries = array.values.iter().enumerate();
+    match entries.find(|(_, value)| !value.is_finite()) {
+        None => Ok(()),
+        Some((index, value)) => Err(Fault::new(
+            at,
+            Problem::ArrayEntry {
+                name: name.to_owned(),
+                value: *value,
+                index,
+            },
+        )),
+    }
+}
+
+/// The text of a set file with the arrays of its archive in it: `arrays = "data.npz"`, a file beside the
+/// set file, becomes `arrays = { … }`. All in one line, so that the places of faults stay.
+pub(super) fn embedded(text: String, folder: &Path) -> Result<String, Fault> {
+    // What is wrong with the text is found, and said, when it is read.
+    let Ok(table) = DeTable::parse(&text) else {
+        return Ok(text);
+    };
+    let Some(value) = table.get_ref().get("arrays") else {
+        return Ok(text);
+    };
+    let DeValue::String(file) = value.get_ref() else {
+        return Ok(text);
+    };
+    let span = value.span();
+    let arrays = load(&folder.join(&**file)).map_err(|reason| {
+        let path = file.to_string();
+        Fault::new(span.start, Problem::Arrays { path, reason })
+    })?;
+    let mut entries = Vec::with_capacity(arrays.len());
+    for (name, array) in &arrays {
+        check_finite(name, span.start, array)?;
+        entries.push(format!("\"{name}\" = {}", array.written()));
+    }
+    let (before, after) = (&text[..span.start], &text[span.end..]);
+    Ok(format!("{before}{{ {} }}{after}", entries.join(", ")))
+}
+
+impl Array {
+    /// The array in TOML. Numbers are as short as they can be without changing.
+    fn written(&self) -> String {
+        let list = |values: &[f64]| {
+            let numbers: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+            format!("[{}]", numbers.join(","))
+        };
+        match self.rows {
+            None => list(&self.values),
+            Some(rows) => {
+                let columns = self.values.len() / rows.max(1);
+                let rows: Vec<String> = self.values.chunks(columns.max(1)).map(list).collect();
+                format!("[{}]", rows.join(","))
+            }
+        }
+    }
+}
+
+#[cfg(feature = "npz")]
+fn load(path: &Path) -> Result<Vec<(String, Array)>, String> {
+    let arrays = crate::data::labelled::arrays(path).map_err(|error| error.to_string())?;
+    let arrays = arrays
+        .into_iter()
+        .map(|(name, rows, values)| (name, Array { rows, values }));
+    Ok(arrays.collect())
+}
+
+#[cfg(not(feature = "npz"))]
+fn load(_: &Path) -> Result<Vec<(String, Array)>, String> {
+    Err("this build cannot read NPZ files; enable the feature `npz`".to_owned())
+}
