@@ -61,14 +61,12 @@ pub struct Record {
     /// Names of the coordinates of y.
     pub names: Vec<String>,
     /// Names of the coordinates of x.
-    #[serde(default, alias = "parameter_names")]
+    #[serde(default)]
     pub x_names: Vec<String>,
     /// The recipe or preset of the training.
-    #[serde(alias = "preset")]
     pub recipe: String,
     /// The seed of the training.
     pub seed: u64,
-    #[serde(alias = "config")]
     settings: Value,
     training: Value,
     /// Whether the training met its own goals.
@@ -159,8 +157,8 @@ pub enum FileError {
         /// What is wrong with it.
         source: FormatError,
     },
-    /// The file was written by a later version.
-    #[error("{}: {source}; update fabproj to read it", path.display())]
+    /// The file was written by another version.
+    #[error("{}: {source}; use that version of fabproj, or train the model again", path.display())]
     TooNew {
         /// The file.
         path: PathBuf,
@@ -311,7 +309,13 @@ impl Model {
     /// # Errors
     /// [`FormatError`] for bytes that are not a model with its record.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
-        let (weights, record) = format::read_with(bytes)?;
+        let (weights, record): (_, Record) = format::read_with(bytes)?;
+        let (stated, found) = (&record.set.hash, record.set.description.hash());
+        if *stated != found {
+            let reason =
+                format!("the set was edited: its hash is {found}, the file states {stated}");
+            return Err(FormatError::Metadata { reason });
+        }
         Ok(Self::of(weights, record)?)
     }
 
@@ -337,7 +341,7 @@ impl Model {
     ///
     /// # Errors
     /// [`FileError::Read`] for a file that cannot be read, [`FileError::NotAModel`] for one that is
-    /// something else or damaged, [`FileError::TooNew`] for one of a later version.
+    /// something else, damaged or edited, [`FileError::TooNew`] for one of another version.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let bytes = read_limited(path).map_err(|source| FileError::Read {

@@ -1,11 +1,12 @@
 //! The JSON header: all that the tensors' names and shapes follow from.
 
 use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::FormatError;
+use super::digest;
 use crate::equations::Equations;
 use crate::latent::LatentSet;
 use crate::validate::{
@@ -19,10 +20,11 @@ use crate::weights::{Activation, Chart, Network, Weights};
 pub(super) struct Header {
     /// Version of the format.
     pub format: u32,
+    /// [`digest`](super::digest) of the file, in hexadecimal.
+    pub digest: String,
     /// Dimension of y; with equations of the reduced coordinates.
     pub dim: usize,
     /// Dimension of x.
-    #[serde(alias = "parameter_dim")]
     pub x_dim: usize,
     /// The chart gate.
     #[serde(default)]
@@ -35,7 +37,7 @@ pub(super) struct Header {
     /// Number of anchors.
     pub anchors: usize,
     /// Dimension of a y that obeys equations.
-    #[serde(default, alias = "lifted_dim", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equations_dim: Option<usize>,
 }
 
@@ -51,18 +53,6 @@ pub(super) struct ChartHeader {
     /// The decoder gate.
     #[serde(default)]
     pub decoder_gate: Option<NetworkHeader>,
-    /// Only read: older files state how decoders are combined.
-    #[serde(default, skip_serializing)]
-    blend: Blend,
-}
-
-/// How older files combine decoders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Blend {
-    #[default]
-    Soft,
-    Hard,
 }
 
 /// One network.
@@ -83,6 +73,7 @@ impl Header {
     pub(super) fn of(weights: &Weights) -> Self {
         Self {
             format: super::VERSION,
+            digest: digest::BLANK.to_string(),
             dim: weights.dim,
             x_dim: weights.x_dim,
             gate: weights.gate.as_ref().map(NetworkHeader::of),
@@ -123,17 +114,6 @@ impl Header {
     }
 }
 
-impl Header {
-    /// Refuses hard blends, which are not supported any more.
-    pub(super) fn check_blends(&self) -> Result<(), FormatError> {
-        let hard = |chart: &ChartHeader| chart.blend == Blend::Hard;
-        match self.charts.iter().position(hard) {
-            Some(chart) => Err(FormatError::HardBlend { chart }),
-            None => Ok(()),
-        }
-    }
-}
-
 impl ChartHeader {
     fn of(chart: &Chart) -> Self {
         Self {
@@ -141,7 +121,6 @@ impl ChartHeader {
             latent: chart.latent,
             decoders: chart.decoders.iter().map(NetworkHeader::of).collect(),
             decoder_gate: chart.decoder_gate.as_ref().map(NetworkHeader::of),
-            blend: Blend::Soft,
         }
     }
 

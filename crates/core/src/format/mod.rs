@@ -1,13 +1,15 @@
 //! Model files as bytes: safetensors, with one metadata entry.
 //!
 //! The entry `"fabproj"` holds a JSON object: sizes, activations and latent sets. All arrays are
-//! tensors, so that every bit survives. Other fields of the JSON object are left to the program that
+//! tensors, so that every bit survives. The object states a digest of the whole file. Other fields of the JSON object are left to the program that
 //! wrote them (see [`read_with`] and [`write_with`]).
 //!
 //! Bytes are not trusted. Before anything is allocated in proportion to a number in the file, that
-//! number is checked against [`MAX_BYTES`], [`MAX_HEADER_BYTES`], [`MAX_TENSORS`] and the limits of
+//! number is checked against [`MAX_BYTES`], [`MAX_HEADER_BYTES`], [`MAX_TENSORS`], [`MAX_VALUES`] and the limits of
 //! [`validate`](crate::validate); no input makes the reader panic.
 
+mod digest;
+mod extent;
 mod header;
 mod read;
 mod write;
@@ -24,14 +26,18 @@ use read::Nothing;
 pub use read::read_with;
 pub use write::{WriteError, write_with};
 
-/// The version of the format that this library writes, and the newest that it reads.
-pub const VERSION: u32 = 1;
+/// The version of the format that this library writes, and the only one that it reads.
+pub const VERSION: u32 = 2;
 /// The largest model file.
 pub const MAX_BYTES: usize = 256 << 20;
 /// The largest safetensors header, which holds the metadata.
 pub const MAX_HEADER_BYTES: usize = 4 << 20;
 /// The most tensors of a file.
 pub const MAX_TENSORS: usize = 16_384;
+/// The most arrays and objects of the metadata's JSON object.
+pub const MAX_CONTAINERS: usize = 32_768;
+/// The most values of the metadata's JSON object.
+pub const MAX_VALUES: usize = 262_144;
 /// The key of the metadata entry.
 pub const METADATA_KEY: &str = "fabproj";
 
@@ -86,8 +92,26 @@ pub enum FormatError {
         /// What the JSON reader says.
         reason: String,
     },
-    /// Written by a later version of fabproj.
-    #[error("format version {found}; this version of fabproj reads up to {newest}")]
+    /// More values than any model's metadata has.
+    #[error("{what} has {found} JSON values; the limit is {limit}")]
+    TooManyValues {
+        /// Which part of the file.
+        what: &'static str,
+        /// Number of values, or of arrays and objects.
+        found: usize,
+        /// [`MAX_VALUES`] or another limit.
+        limit: usize,
+    },
+    /// The file was damaged or edited after it was written.
+    #[error("damaged or edited: the file states the digest {stated}, and has {found}")]
+    Digest {
+        /// The digest in the file.
+        stated: String,
+        /// The digest of the file.
+        found: String,
+    },
+    /// Written by another version of fabproj.
+    #[error("format version {found}; this version of fabproj reads version {newest}")]
     Version {
         /// Version of the file.
         found: u32,
@@ -119,14 +143,6 @@ pub enum FormatError {
         expected: Vec<usize>,
         /// The shape it has.
         found: Vec<usize>,
-    },
-    /// A chart that takes the decoder with the largest gate output alone.
-    #[error(
-        "charts[{chart}].blend is \"hard\"; only \"soft\" blends run: train the model again with soft blends"
-    )]
-    HardBlend {
-        /// Which chart.
-        chart: usize,
     },
     /// Weights that are well written but cannot run.
     #[error(transparent)]

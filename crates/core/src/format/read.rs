@@ -1,7 +1,7 @@
 //! Reading bytes that may be hostile.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use safetensors::tensor::TensorView;
@@ -9,8 +9,10 @@ use safetensors::{Dtype, SafeTensors};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{ChartHeader, FormatError, Header, NetworkHeader};
-use super::{MAX_BYTES, MAX_HEADER_BYTES, MAX_TENSORS, METADATA_KEY, VERSION};
+use super::extent::{self, Limits};
+use super::{ChartHeader, FormatError, Header, NetworkHeader, digest};
+use super::{MAX_BYTES, MAX_CONTAINERS, MAX_HEADER_BYTES, MAX_TENSORS, MAX_VALUES};
+use super::{METADATA_KEY, VERSION};
 use crate::equations::Equations;
 use crate::weights::{Anchor, Chart, Frame, Layer, Network, Weights};
 
@@ -22,7 +24,22 @@ pub(super) struct Nothing {}
 #[derive(Deserialize)]
 struct Versioned {
     format: u32,
+    #[serde(default)]
+    digest: String,
 }
+
+/// Limits of the safetensors header: a tensor is an object with two arrays.
+const OF_HEADER: Limits = Limits {
+    what: "the safetensors header",
+    containers: 3 * MAX_TENSORS + 2,
+    values: MAX_VALUES,
+};
+/// Limits of the metadata.
+pub(super) const OF_METADATA: Limits = Limits {
+    what: "the metadata entry `fabproj`",
+    containers: MAX_CONTAINERS,
+    values: MAX_VALUES,
+};
 
 /// Reads the weights, and whatever else `R` finds among the other fields of the metadata's JSON object.
 ///
@@ -43,7 +60,7 @@ struct Versioned {
 /// # Errors
 /// [`FormatError`]; no bytes make this panic.
 pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Weights, R), FormatError> {
-    check_sizes(bytes)?;
+    extent::check(header_text(bytes)?, &OF_HEADER)?;
     let container = |error: safetensors::SafeTensorError| FormatError::Container {
         reason: error.to_string(),
     };
@@ -53,7 +70,7 @@ pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Weights, R), Form
         .as_ref()
         .and_then(|entries| entries.get(METADATA_KEY));
     let text = text.ok_or(FormatError::NoMetadata)?;
-    let (header, record) = parse::<R>(text)?;
+    let (header, record) = parse::<R>(bytes, text)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
     if tensors.len() > MAX_TENSORS {
         return Err(FormatError::TooManyTensors {
@@ -66,7 +83,8 @@ pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Weights, R), Form
     Ok((weights, record))
 }
 
-fn check_sizes(bytes: &[u8]) -> Result<(), FormatError> {
+/// The text of the safetensors header, if the sizes are plausible.
+fn header_text(bytes: &[u8]) -> Result<&[u8], FormatError> {
     let found = bytes.len();
     if found > MAX_BYTES {
         return Err(FormatError::TooLarge {
@@ -84,42 +102,32 @@ fn check_sizes(bytes: &[u8]) -> Result<(), FormatError> {
             limit: MAX_HEADER_BYTES,
         });
     }
-    if length + 8 > found as u64 {
-        return Err(FormatError::Truncated {
-            found,
-            needed: length + 8,
-        });
-    }
-    Ok(())
+    let header = bytes[8..].get(..length as usize);
+    header.ok_or(FormatError::Truncated {
+        found,
+        needed: length + 8,
+    })
 }
 
-fn parse<R: DeserializeOwned>(text: &str) -> Result<(Header, R), FormatError> {
+/// Header and record from the metadata, once the whole file has its digest.
+fn parse<R: DeserializeOwned>(bytes: &[u8], text: &str) -> Result<(Header, R), FormatError> {
     let damaged = |error: serde_json::Error| FormatError::Metadata {
         reason: error.to_string(),
     };
-    let Versioned { format: found } = serde_json::from_str(text).map_err(damaged)?;
-    if found == 0 || found > VERSION {
+    let stated: Versioned = serde_json::from_str(text).map_err(damaged)?;
+    if stated.format != VERSION {
         return Err(FormatError::Version {
-            found,
+            found: stated.format,
             newest: VERSION,
         });
     }
+    digest::check(bytes, &stated.digest)?;
+    extent::check(text.as_bytes(), &OF_METADATA)?;
     let header: Header = serde_json::from_str(text).map_err(damaged)?;
     header.check_limits()?;
-    header.check_blends()?;
     let record = serde_json::from_str(text).map_err(damaged)?;
     Ok((header, record))
 }
-
-/// Names of tensors in older files, and their names now.
-const OLDER_NAMES: [(&str, &str); 6] = [
-    ("parameter_frame.centre", "x_frame.centre"),
-    ("parameter_frame.scale", "x_frame.scale"),
-    ("anchors.parameters", "anchors.x"),
-    ("lift.origin", "equations.origin"),
-    ("lift.basis", "equations.basis"),
-    ("lift.by_parameter", "equations.by_x"),
-];
 
 /// Tensors by name. Shapes are compared with the header before anything is copied.
 struct Tensors<'data> {
@@ -252,15 +260,8 @@ impl Tensors<'_> {
         self.elements(name, shape, Dtype::U32, "U32", u32::from_le_bytes)
     }
 
-    /// The tensor of that name, or of the name that older files have for it.
     fn tensor(&self, name: &str) -> Result<TensorView<'_>, FormatError> {
-        let older = |&&(_, newer): &&(&str, &str)| newer == name;
-        let older = OLDER_NAMES.iter().find(older).map(|(older, _)| *older);
         let found = self.tensors.tensor(name);
-        let found = found.or_else(|error| match older {
-            Some(older) => self.tensors.tensor(older),
-            None => Err(error),
-        });
         found.map_err(|_| FormatError::MissingTensor { name: name.into() })
     }
 

@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use safetensors::{Dtype, View};
 use serde::Serialize;
 
-use super::{Header, METADATA_KEY};
+use super::read::OF_METADATA;
+use super::{Header, METADATA_KEY, digest, extent};
 use crate::equations::Equations;
 use crate::validate::WeightsError;
 use crate::weights::{Anchor, Chart, Frame, Network, Weights};
@@ -59,9 +60,10 @@ pub fn write_with<R: Serialize>(weights: &Weights, record: &R) -> Result<Vec<u8>
         Ok(_) => return Err(unfit("it uses a key of the weights".into())),
         Err(error) => return Err(unfit(error.to_string())),
     }
+    extent::check(text.as_bytes(), &OF_METADATA).map_err(|error| unfit(error.to_string()))?;
     let metadata = Some([(METADATA_KEY.to_string(), text)].into_iter().collect());
     let bytes = safetensors::serialize(tensors(weights), metadata);
-    let bytes = bytes.map_err(|error| unfit(error.to_string()))?;
+    let mut bytes = bytes.map_err(|error| unfit(error.to_string()))?;
     let header_bytes = bytes
         .first_chunk::<8>()
         .map_or(0, |length| u64::from_le_bytes(*length));
@@ -74,6 +76,9 @@ pub fn write_with<R: Serialize>(weights: &Weights, record: &R) -> Result<Vec<u8>
     if bytes.len() > super::MAX_BYTES {
         let (part, found, limit) = ("the file".into(), bytes.len(), super::MAX_BYTES);
         return Err(WeightsError::TooLarge { part, found, limit }.into());
+    }
+    if !digest::seal(&mut bytes) {
+        return Err(unfit("it has no place for the digest".into()));
     }
     Ok(bytes)
 }

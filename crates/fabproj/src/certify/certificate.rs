@@ -43,7 +43,6 @@ pub struct Certificate {
     /// The Clopper-Pearson lower bound of that share.
     pub guarded_lower_bound: f64,
     /// What the guard did, and how often.
-    #[serde(alias = "guarded_statuses")]
     pub guarded_outcomes: BTreeMap<String, usize>,
     /// Why there is no guard, when none of the model's decodes is feasible.
     #[serde(default)]
@@ -183,7 +182,6 @@ pub struct Slice {
 #[non_exhaustive]
 pub struct SliceInterval {
     /// The name of the coordinate.
-    #[serde(alias = "parameter")]
     pub name: String,
     /// The lower end.
     pub low: f64,

@@ -97,7 +97,8 @@ impl Description {
         }
     }
 
-    /// A fingerprint: the BLAKE3 hash, in hexadecimal, of the description as JSON.
+    /// A fingerprint: the BLAKE3 hash, in hexadecimal, of the description as JSON. Of a set file it is what the
+    /// text means: comments, spaces, names of the set and of constraints, and the order of keys do not count.
     ///
     /// ```
     /// use fabproj::set::Description;
@@ -108,10 +109,87 @@ impl Description {
     pub fn hash(&self) -> String {
         // Canonical because the keys come in the order of the declaration and numbers in their
         // shortest form.
-        let json = serde_json::to_vec(self)
+        let json = serde_json::to_vec(&self.without_layout())
             .expect("text and finite numbers, which is all a description holds, are always JSON");
         blake3::hash(&json).to_hex().to_string()
     }
+
+    /// The same set with every set file in one layout.
+    fn without_layout(&self) -> Self {
+        let inner = |set: &Self| Box::new(set.without_layout());
+        let all = |sets: &[Self]| sets.iter().map(Self::without_layout).collect();
+        match self {
+            Self::File { name, text } => match meaning(text) {
+                Some(text) => Self::File {
+                    name: String::new(),
+                    text,
+                },
+                None => Self::File {
+                    name: name.clone(),
+                    text: text.clone(),
+                },
+            },
+            Self::And { sets } => Self::And { sets: all(sets) },
+            Self::Or { sets } => Self::Or { sets: all(sets) },
+            Self::Not { set } => Self::Not { set: inner(set) },
+            Self::Affine {
+                set,
+                matrix,
+                offset,
+            } => Self::Affine {
+                set: inner(set),
+                matrix: matrix.clone(),
+                offset: offset.clone(),
+            },
+            Self::Shrink { set, margin } => Self::Shrink {
+                set: inner(set),
+                margin: *margin,
+            },
+            Self::BuiltIn { .. } | Self::Closure { .. } | Self::Labelled { .. } => self.clone(),
+        }
+    }
+}
+
+/// What a set file's text means, as JSON with sorted keys; `None` if it is not TOML.
+fn meaning(text: &str) -> Option<String> {
+    let mut table: toml::Table = text.parse().ok()?;
+    table.remove("name");
+    if let Some(toml::Value::Array(constraints)) = table.get_mut("constraint") {
+        let tables = constraints.iter_mut().filter_map(|one| one.as_table_mut());
+        tables.for_each(|one| drop(one.remove("name")));
+    }
+    Some(canonical(toml::Value::Table(table)).to_string())
+}
+
+fn canonical(value: toml::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        toml::Value::String(text) => Value::String(without_spaces(&text)),
+        toml::Value::Integer(number) => Value::from(number as f64),
+        toml::Value::Float(number) => Value::from(number),
+        toml::Value::Boolean(flag) => Value::Bool(flag),
+        toml::Value::Datetime(date) => Value::String(date.to_string()),
+        toml::Value::Array(values) => values.into_iter().map(canonical).collect(),
+        toml::Value::Table(table) => {
+            let entries = table.into_iter();
+            entries
+                .map(|(key, value)| (key, canonical(value)))
+                .collect()
+        }
+    }
+}
+
+/// An expression without spaces, except between two words.
+fn without_spaces(text: &str) -> String {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
+    let mut kept = String::with_capacity(text.len());
+    for part in text.split_whitespace() {
+        if kept.ends_with(is_word) && part.starts_with(is_word) {
+            kept.push(' ');
+        }
+        kept.push_str(part);
+    }
+    kept
 }
 
 /// Builds the set that a model file describes.
@@ -152,4 +230,45 @@ pub fn from_description(description: &Description) -> Result<Arc<dyn Set>> {
 
 fn from_descriptions(descriptions: &[Description]) -> Result<Vec<Arc<dyn Set>>> {
     descriptions.iter().map(from_description).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(text: &str) -> String {
+        let (name, text) = ("set".to_owned(), text.to_owned());
+        Description::File { name, text }.hash()
+    }
+
+    const SET: &str = "y = [\"a\", \"b\"]\nbounds = { a = [0, 1], b = [0, 2] }\n\
+                       [[constraint]]\nexpr = \"a + b <= 1\"\n";
+
+    #[test]
+    fn layout_does_not_change_a_set() {
+        let own = hash(SET);
+        assert_eq!(hash(&format!("# a comment\n{SET}")), own);
+        assert_eq!(hash(&format!("name = \"mine\"\n{SET}")), own);
+        assert_eq!(hash(&SET.replace("a + b <= 1", "a+b  <=1")), own);
+        assert_eq!(hash(&SET.replace("[0, 2]", "[0.0, 2.0]")), own);
+        assert_eq!(hash(&format!("{SET}name = \"sum\"\n")), own);
+        let turned = "bounds = { b = [0, 2], a = [0, 1] }\ny = [\"a\", \"b\"]\n\
+                      [[constraint]]\nexpr = \"a + b <= 1\"\n";
+        assert_eq!(hash(turned), own);
+    }
+
+    #[test]
+    fn every_change_of_meaning_changes_the_hash() {
+        let own = hash(SET);
+        for (from, to) in [
+            ("<= 1", "<= 1.0000001"),
+            ("a + b", "a - b"),
+            ("[0, 2]", "[0, 3]"),
+            ("\"a\", \"b\"", "\"b\", \"a\""),
+            ("a + b <= 1", "b + a <= 1"),
+        ] {
+            assert_ne!(hash(&SET.replacen(from, to, 1)), own, "{from} to {to}");
+        }
+        assert_ne!(hash("not TOML ["), hash("not TOML ]"));
+    }
 }

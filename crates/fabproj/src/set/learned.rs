@@ -20,7 +20,6 @@ pub struct LearnedRecord {
     /// The box of all points: the region of interest.
     pub bounds: Vec<Interval>,
     /// The box of all x.
-    #[serde(alias = "parameter_bounds")]
     pub x_bounds: Vec<Interval>,
     /// The box of the feasible points, outside of which nothing counts as feasible.
     pub feasible_box: Vec<Interval>,

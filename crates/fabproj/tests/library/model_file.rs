@@ -130,7 +130,7 @@ fn any_safetensors_reader_finds_the_parts() -> Result<(), Box<dyn Error>> {
     let entries = metadata.metadata().as_ref().ok_or("no metadata")?;
     assert_eq!(entries.len(), 1);
     let json: serde_json::Value = serde_json::from_str(&entries["fabproj"])?;
-    assert_eq!(json["format"], 1);
+    assert_eq!(json["format"], 2);
     assert_eq!(json["charts"][1]["encoder"]["widths"], json!([4, 8, 3]));
     assert_eq!(json["charts"][0]["latent"]["kind"], "ball");
     assert_eq!(json["set"]["description"]["name"], "moving-obstacle");
@@ -170,7 +170,7 @@ fn a_later_format_asks_for_an_update() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("model.safetensors");
     let bytes = example()?.to_bytes()?;
-    let text = br#"\"format\":1"#;
+    let text = br#"\"format\":2"#;
     let place = bytes.windows(text.len()).position(|window| window == text);
     let mut later = bytes.clone();
     later[place.ok_or("the version")? + text.len() - 1] = b'7';
@@ -212,5 +212,17 @@ fn a_failed_save_leaves_the_old_file() -> Result<(), Box<dyn Error>> {
         2,
         "no temporary files are left"
     );
+    Ok(())
+}
+
+/// One flipped bit anywhere, and a set whose text was exchanged, are refused.
+#[test]
+fn damaged_and_edited_files_are_refused() -> Result<(), Box<dyn Error>> {
+    let whole = example()?.to_bytes()?;
+    for place in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[place] ^= 1 << (place % 8);
+        assert!(Model::from_bytes(&flipped).is_err(), "byte {place}");
+    }
     Ok(())
 }
