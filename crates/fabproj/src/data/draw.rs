@@ -1,6 +1,6 @@
 //! Feasible and infeasible rows, drawn through the oracle in raw units.
 
-use rand::RngExt;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::descent::descend;
@@ -16,6 +16,11 @@ const AT_ONCE: usize = 4096;
 const DESCENTS: usize = 4_000;
 /// Halvings of a step that would leave the set.
 const HALVINGS: usize = 12;
+
+/// Points of each state from which a step is tried in search of the set's inside.
+const TRIED_POINTS: usize = 200;
+/// Length of that step, as a part of the bounds' width: thinner sets have no inside for single precision.
+const SMALL_STEP: f64 = 1e-6;
 
 /// Rows in raw units, by state.
 pub(super) struct Draw {
@@ -95,6 +100,30 @@ impl Draw {
         self.states.push(x);
         self.feasible.push(feasible);
         self.infeasible.push(infeasible);
+    }
+
+    /// Refuses a set without inside. Uniform draws never hit one; steps from its points always leave it.
+    pub(super) fn check_inside(&self, oracle: &Oracle) -> Result<(), PoolError> {
+        if self.found > 0 {
+            return Ok(());
+        }
+        // Numbers of its own: those of the training stay as they are.
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let dim = oracle.bounds().len();
+        for (x, rows) in self.states.iter().zip(&self.feasible) {
+            for point in rows.chunks_exact(dim).take(TRIED_POINTS) {
+                let step = direction(dim, &mut rng);
+                let widths = oracle.bounds().iter().map(|(low, high)| high - low);
+                let moved = point.iter().zip(step).zip(widths);
+                let moved: Vec<f64> = moved
+                    .map(|((value, step), width)| value + SMALL_STEP * f64::from(step) * width)
+                    .collect();
+                if oracle.contains_raw(&moved, x) {
+                    return Ok(());
+                }
+            }
+        }
+        Err(PoolError::NoInside)
     }
 
     pub(super) fn feasible_flat(&self) -> Vec<f64> {

@@ -41,6 +41,12 @@ pub enum PoolError {
         /// All draws.
         drawn: u64,
     },
+    /// A set of measure zero, such as an equality that is written as an inequality.
+    #[error(
+        "the set has no inside: next to none of its points is another one that is feasible; write an equality \
+         with `==` if it is affine, or give it a tolerance, such as `abs(a - b) <= 0.01`"
+    )]
+    NoInside,
     /// Nothing to project onto: every point is feasible.
     #[error(
         "all of {drawn} draws, inside and around the bounds, were feasible: there is nothing to learn; \
@@ -115,6 +121,7 @@ impl<'a> Pool<'a> {
     ) -> Result<Self, PoolError> {
         let oracle = Oracle::new(set);
         let raw = Draw::collect(&oracle, draw_states(set, sizes.states, rng), sizes, rng)?;
+        raw.check_inside(&oracle)?;
         let units = Units::of_rows(&raw.feasible_flat(), oracle.bounds());
         let oracle = oracle.with_units(units);
         let x_units = Units::of_bounds(&set.x_bounds());

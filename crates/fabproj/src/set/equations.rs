@@ -133,19 +133,15 @@ fn null_space(equations: &[Equation], bounds: &[Interval]) -> Vec<Vec<f64>> {
     // Of the axes that are left, one is at least this long after all else is taken out of it.
     let enough = 0.5 / (dim as f64).sqrt();
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    while columns.len() + equations.len() < dim {
-        let found = axes.iter().position(|axis| {
-            let column = remainder(*axis, equations, &columns, dim);
-            let length = norm(&column);
-            if length < enough {
-                return false;
-            }
+    for axis in axes {
+        if columns.len() + equations.len() == dim {
+            break;
+        }
+        let column = remainder(axis, equations, &columns, dim);
+        let length = norm(&column);
+        // An axis that is too short now is no longer later: further columns take more out of it.
+        if length >= enough {
             columns.push(column.iter().map(|value| value / length).collect());
-            true
-        });
-        match found {
-            Some(place) => drop(axes.remove(place)),
-            None => break,
         }
     }
     columns

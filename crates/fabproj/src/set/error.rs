@@ -1,7 +1,7 @@
 //! What can be wrong with a set, with the values that are wrong.
 
 use super::{Dimension, SetFileError};
-use crate::support::did_you_mean;
+use crate::support::{did_you_mean, shown};
 
 /// Misuse of a set: an unknown name, sizes that do not fit, a matrix without inverse.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -9,7 +9,8 @@ use crate::support::did_you_mean;
 pub enum SetError {
     /// No built-in set has this name.
     #[error(
-        "unknown set `{name}`{} (`fabproj sets` lists all)",
+        "unknown set `{}`{} (`fabproj sets` lists all)",
+        shown(name),
         did_you_mean(near)
     )]
     Unknown {
@@ -78,6 +79,23 @@ pub enum SetError {
         low: f64,
         /// Its upper end.
         high: f64,
+    },
+    /// An interval that single precision, in which the networks run, cannot resolve.
+    #[error(
+        "{what} of coordinate {index}: between {low} and {high} single precision has fewer than {steps} \
+         numbers, too few to learn from; subtract a constant such as {low} from this coordinate"
+    )]
+    Precision {
+        /// Which list the interval is in.
+        what: &'static str,
+        /// Its place in that list.
+        index: usize,
+        /// Its lower end.
+        low: f64,
+        /// Its upper end.
+        high: f64,
+        /// How many numbers there must be.
+        steps: u32,
     },
     /// A combination of no sets.
     #[error("a combination of sets needs at least one set")]

@@ -207,6 +207,26 @@ pub(crate) fn check(set: &dyn Set) -> Result<()> {
                 high,
             });
         }
+        if let Some(index) = bounds.iter().position(|bounds| !is_resolved(*bounds)) {
+            let (low, high) = bounds[index];
+            return Err(SetError::Precision {
+                what,
+                index,
+                low,
+                high,
+                steps: STEPS,
+            });
+        }
     }
     Ok(())
+}
+
+/// Numbers of single precision that an interval must hold: with fewer, rounding alone moves points by about
+/// a thousandth of the width.
+const STEPS: u32 = 512;
+
+/// Whether single precision resolves an interval: it may lie far from zero only if it is wide.
+fn is_resolved((low, high): Interval) -> bool {
+    let largest = low.abs().max(high.abs());
+    largest * f64::from(f32::EPSILON) * f64::from(STEPS) <= high - low
 }

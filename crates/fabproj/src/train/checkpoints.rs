@@ -10,10 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::TrainError;
-use crate::support::write_atomically;
+use crate::support::{Lock, write_atomically};
 
 const IDENTITY: &str = "training.json";
 const ENDING: &str = "state";
+const LOCK: &str = "lock";
+/// Bytes of the checksum at the end of each state.
+const CHECKSUM: usize = blake3::OUT_LEN;
 
 /// Where a training keeps its state, so that it can be resumed to the same bits.
 ///
@@ -49,7 +52,11 @@ pub struct Checkpoints(Place);
 #[derive(Debug)]
 enum Place {
     Memory(Mutex<BTreeMap<String, Vec<u8>>>),
-    Folder(PathBuf),
+    Folder {
+        path: PathBuf,
+        /// Held as long as this is used, and no longer than the process lives.
+        _lock: Lock,
+    },
 }
 
 impl Checkpoints {
@@ -58,14 +65,17 @@ impl Checkpoints {
         Self(Place::Memory(Mutex::default()))
     }
 
-    /// Checkpoints in a folder, created if missing: a file for each unit of work, each written as a whole.
+    /// Checkpoints in a folder, created if missing: a file for each unit of work, each written as a whole and
+    /// with a checksum. The folder is locked: two trainings cannot use it at the same time.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) where another training uses the folder, with its process in the
+    /// text; else what the operating system says.
     pub fn folder(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         fs::create_dir_all(&path)?;
-        Ok(Self(Place::Folder(path)))
+        let lock = Lock::acquire(&path.join(LOCK))?;
+        Ok(Self(Place::Folder { path, _lock: lock }))
     }
 
     /// Whether a training left its state in this folder.
@@ -83,7 +93,7 @@ impl Checkpoints {
                 units.lock().unwrap_or_else(PoisonError::into_inner).clear();
                 return Ok(());
             }
-            Place::Folder(path) => path,
+            Place::Folder { path, .. } => path,
         };
         for entry in fs::read_dir(path)? {
             let file = entry?.path();
@@ -97,6 +107,7 @@ impl Checkpoints {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
+        fs::remove_file(path.join(LOCK))?;
         fs::remove_dir(path)
     }
 
@@ -106,30 +117,59 @@ impl Checkpoints {
             unit: IDENTITY.to_owned(),
             reason,
         };
+        self.check_states()?;
         let Some(bytes) = self.read(IDENTITY) else {
-            let json = serde_json::to_vec_pretty(identity);
+            let json = serde_json::to_vec_pretty(&Sealed::of(identity));
             let json = json.map_err(|error| damaged(error.to_string()))?;
             return self
                 .write(IDENTITY, &json)
                 .map_err(TrainError::CheckpointsUnwritable);
         };
-        let found: Identity =
+        let found: Sealed =
             serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-        let differences = identity.differences(&found);
+        if found.checksum != found.training.checksum() {
+            return Err(damaged("its checksum is wrong".to_owned()));
+        }
+        let differences = identity.differences(&found.training);
         if differences.is_empty() {
             return Ok(());
         }
         Err(TrainError::OtherTraining { differences })
     }
 
+    /// Refuses states that are not as they were written: a training that went on from one of them would give
+    /// another model.
+    fn check_states(&self) -> Result<(), TrainError> {
+        let Place::Folder { path, .. } = &self.0 else {
+            return Ok(());
+        };
+        let unreadable = |unit: &str, reason: String| TrainError::Checkpoint {
+            unit: unit.to_owned(),
+            reason,
+        };
+        let entries = fs::read_dir(path).map_err(TrainError::CheckpointsUnwritable)?;
+        for file in entries.flatten().map(|entry| entry.path()) {
+            if file.extension().unwrap_or_default() != ENDING {
+                continue;
+            }
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let bytes = fs::read(&file).map_err(|error| unreadable(&name, error.to_string()))?;
+            if unsealed(bytes).is_none() {
+                return Err(unreadable(&name, "its checksum is wrong".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
     /// The state saved last under a name.
     pub(super) fn load(&self, unit: &str) -> Option<Vec<u8>> {
-        self.read(&file_name(unit))
+        unsealed(self.read(&file_name(unit))?)
     }
 
     /// Saves a state under a name.
     pub(super) fn save(&self, unit: &str, state: &[u8]) -> io::Result<()> {
-        self.write(&file_name(unit), state)
+        let sealed = [state, blake3::hash(state).as_bytes()].concat();
+        self.write(&file_name(unit), &sealed)
     }
 
     fn read(&self, name: &str) -> Option<Vec<u8>> {
@@ -138,7 +178,7 @@ impl Checkpoints {
                 let units = units.lock().unwrap_or_else(PoisonError::into_inner);
                 units.get(name).cloned()
             }
-            Place::Folder(path) => fs::read(path.join(name)).ok(),
+            Place::Folder { path, .. } => fs::read(path.join(name)).ok(),
         }
     }
 
@@ -149,9 +189,16 @@ impl Checkpoints {
                 units.insert(name.to_owned(), bytes.to_vec());
                 Ok(())
             }
-            Place::Folder(path) => write_atomically(&path.join(name), bytes),
+            Place::Folder { path, .. } => write_atomically(&path.join(name), bytes),
         }
     }
+}
+
+/// A state without its checksum; `None` if that is wrong.
+fn unsealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let end = bytes.len().checked_sub(CHECKSUM)?;
+    let checksum = bytes.split_off(end);
+    (blake3::hash(&bytes).as_bytes()[..] == checksum[..]).then_some(bytes)
 }
 
 /// Units have names with any letters; files have not.
@@ -175,7 +222,29 @@ pub(super) struct Identity {
     pub(super) seed: u64,
 }
 
+/// An identity as it is written.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    training: Identity,
+    checksum: String,
+}
+
+impl Sealed {
+    fn of(identity: &Identity) -> Self {
+        Self {
+            training: identity.clone(),
+            checksum: identity.checksum(),
+        }
+    }
+}
+
 impl Identity {
+    /// A checksum of the whole.
+    fn checksum(&self) -> String {
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        blake3::hash(&json).to_hex().to_string()
+    }
+
     /// What differs, in words.
     fn differences(&self, found: &Self) -> Vec<String> {
         let mut differences = Vec::new();
@@ -251,6 +320,40 @@ mod tests {
         checkpoints.claim(&identity(64)).expect("the same");
         let refused = checkpoints.claim(&identity(32)).expect_err("another");
         assert!(refused.to_string().contains("its width is 64, not 32"));
+    }
+
+    #[test]
+    fn damaged_states_are_told_from_those_of_others() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let checkpoints = Checkpoints::folder(parent.path()).expect("writable");
+        checkpoints.claim(&identity(64)).expect("new");
+        checkpoints.save("unit", &[7; 9000]).expect("writable");
+        for name in ["unit.state", IDENTITY] {
+            let file = parent.path().join(name);
+            let whole = fs::read(&file).expect("written");
+            for place in (0..whole.len()).step_by(97) {
+                let mut damaged = whole.clone();
+                damaged[place] ^= 1;
+                fs::write(&file, damaged).expect("writable");
+                let refused = checkpoints.claim(&identity(64));
+                let refused = matches!(refused, Err(TrainError::Checkpoint { .. }));
+                assert!(refused, "{name}, byte {place}");
+            }
+            fs::write(&file, &whole[..whole.len() / 2]).expect("writable");
+            assert!(checkpoints.claim(&identity(64)).is_err());
+            fs::write(&file, whole).expect("writable");
+        }
+        checkpoints.claim(&identity(64)).expect("whole again");
+    }
+
+    #[test]
+    fn a_folder_is_for_one_training_at_a_time() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let first = Checkpoints::folder(parent.path()).expect("free");
+        let second = Checkpoints::folder(parent.path()).expect_err("in use");
+        assert_eq!(second.kind(), io::ErrorKind::WouldBlock);
+        drop(first);
+        Checkpoints::folder(parent.path()).expect("free again");
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod search;
 mod session;
 mod settings;
 mod sparing;
+mod stop;
 
 use fabproj_core::Weights;
 use serde_json::Value;
@@ -28,6 +29,7 @@ pub use error::TrainError;
 pub use fit::LatentKind;
 pub use session::{Event, Observer, Session};
 pub use settings::{Settings, SettingsError};
+use stop::{Stoppable, stoppable};
 
 use crate::Model;
 use crate::set::{Counted, Reduced, Set, check};
@@ -111,11 +113,12 @@ pub fn train_with(
         settings: settings.clone(),
         seed: recipe.seed(),
     })?;
-    let reduced = Reduced::of(set)?;
-    let mut trained = match &reduced {
-        Some(reduced) => recipe.train(reduced, session)?,
-        None => recipe.train(set, session)?,
-    };
+    let asked = Stoppable::new(set, session);
+    let reduced = Reduced::of(&asked)?;
+    let mut trained = stoppable(|| match &reduced {
+        Some(reduced) => recipe.train(reduced, session),
+        None => recipe.train(&asked, session),
+    })?;
     trained.weights.equations = reduced.map(|reduced| reduced.equations().clone());
     Model::of_training(set, recipe, settings, trained)
 }

@@ -1,23 +1,29 @@
 //! Labelled points in CSV files.
 
+use std::fs::File;
 use std::path::Path;
 
 use csv::{ByteRecord, Error, ErrorKind, Position, ReaderBuilder, Trim};
 
 use super::places::Places;
 use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of};
+use crate::support::WholeRows;
 
 pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
     let failed = |error: Error| failure(path, error);
+    let file = File::open(path).map_err(|source| LabelledError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
     let mut reader = ReaderBuilder::new()
         .trim(Trim::All)
-        .from_path(path)
-        .map_err(failed)?;
+        .from_reader(WholeRows::new(file, b','));
     let header = reader.byte_headers().map_err(failed)?;
     let names: Vec<String> = header.iter().map(name).collect();
     if names.is_empty() {
         return Err(LabelledError::Empty);
     }
+    check_separator(&names)?;
     let places = Places::find(&names, columns)?;
     let (mut points, mut x_values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     let mut record = ByteRecord::new();
@@ -49,6 +55,12 @@ pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, Label
 fn failure(path: &Path, error: Error) -> LabelledError {
     let problem = error.to_string();
     match error.into_kind() {
+        ErrorKind::Io(source) if source.kind() == std::io::ErrorKind::InvalidData => {
+            LabelledError::Format {
+                format: "CSV",
+                problem: source.to_string(),
+            }
+        }
         ErrorKind::Io(source) => LabelledError::Read {
             path: path.to_owned(),
             source,
@@ -58,6 +70,21 @@ fn failure(path: &Path, error: Error) -> LabelledError {
             problem,
         },
     }
+}
+
+/// A header of one column that holds another separator is not meant as one column.
+fn check_separator(names: &[String]) -> Result<(), LabelledError> {
+    let [only] = names else { return Ok(()) };
+    for (separator, name) in [(';', "a semicolon"), ('\t', "a tab")] {
+        if only.contains(separator) {
+            let problem = format!("its separator is {name}; it must be a comma");
+            return Err(LabelledError::Format {
+                format: "CSV",
+                problem,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// A name of the header, without the mark that some programs put at the beginning of a file.
@@ -148,6 +175,10 @@ mod tests {
         refused("a,label\n,1\n2,0\n", &["row 1", "`a` is empty"]);
         refused("a,label\n1,1\n2\n", &["CSV", "2"]);
         refused("a,b,label\n1,2,1\n3,4,1\n", &["all 2", "feasible"]);
+        refused("a,a,label\n1,2,1\n3,4,0\n", &["two columns `a`"]);
+        refused("a,label\n1,1\n\"2,0\n3,0\n", &["line 3", "never closed"]);
+        refused("a;label\n1;1\n2;0\n", &["semicolon"]);
+        refused("a\tlabel\n1\t1\n2\t0\n", &["tab"]);
     }
 
     #[test]

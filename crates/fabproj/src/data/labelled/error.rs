@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::ENDINGS;
-use crate::support::did_you_mean;
+use crate::support::{did_you_mean, shown};
 
 /// Where in a file something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub enum LabelledError {
     #[error("there are no columns of y: name them, or let their names begin with y")]
     NoY,
     /// A column or array that is not there.
-    #[error("there is no {what} `{wanted}`{}", did_you_mean(found))]
+    #[error("there is no {what} `{}`{}", shown(wanted), did_you_mean(found))]
     Missing {
         /// `column` or `array`.
         what: &'static str,
@@ -84,8 +84,14 @@ pub enum LabelledError {
         /// Its name.
         name: String,
     },
+    /// Two columns of one name, of which no one knows which is meant.
+    #[error("there are two columns `{}`; remove or rename one", shown(name))]
+    Duplicate {
+        /// Their name.
+        name: String,
+    },
     /// A field that is not a number.
-    #[error("{place}: column `{column}` is {}", if text.is_empty() { "empty".to_owned() } else { format!("`{text}`, which is not a number") })]
+    #[error("{place}: column `{column}` is {}", if text.is_empty() { "empty".to_owned() } else { format!("`{}`, which is not a number", shown(text)) })]
     Number {
         /// Where.
         place: Place,
@@ -105,7 +111,10 @@ pub enum LabelledError {
         value: f64,
     },
     /// A label that is neither.
-    #[error("{place}: column `{column}` is `{text}`: a label is 1 (feasible) or 0")]
+    #[error(
+        "{place}: column `{column}` is `{}`: a label is 1 (feasible) or 0",
+        shown(text)
+    )]
     Label {
         /// Where.
         place: Place,

@@ -16,6 +16,7 @@ mod parquet;
 #[cfg(any(feature = "csv", feature = "parquet"))]
 mod places;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 pub use self::clean::LabelReport;
@@ -54,8 +55,8 @@ impl LabelledData {
     /// Rows of one number per name. Without x its names and values are empty.
     ///
     /// # Errors
-    /// [`LabelledError`] when the lists do not fit together, there are no rows, a number is not finite,
-    /// or all labels are the same.
+    /// [`LabelledError`] when the lists do not fit together, two names are the same, there are no rows, a
+    /// number is not finite, or all labels are the same.
     pub fn new(
         names: Vec<String>,
         points: Vec<f64>,
@@ -69,6 +70,14 @@ impl LabelledData {
         }
         if rows == 0 {
             return Err(LabelledError::Empty);
+        }
+        let mut seen = HashSet::new();
+        if let Some(name) = names
+            .iter()
+            .chain(&x_names)
+            .find(|name| !seen.insert(*name))
+        {
+            return Err(LabelledError::Duplicate { name: name.clone() });
         }
         let parts = [("y", &names, &points), ("x", &x_names, &x_values)];
         for (what, names, values) in parts {

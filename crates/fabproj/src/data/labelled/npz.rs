@@ -95,7 +95,14 @@ impl Arrays {
             });
         }
         let entry = self.archive.by_name(&format!("{name}.npy"));
-        Array::read(name, &mut entry.map_err(bad_archive)?.by_ref())
+        let mut entry = entry.map_err(bad_archive)?;
+        let array = Array::read(name, &mut entry)?;
+        // The archive's checksum is compared at the end of an entry.
+        match entry.read(&mut [0]) {
+            Ok(0) => Ok(array),
+            Ok(_) => Err(bad_archive(format!("`{name}` goes on after its numbers"))),
+            Err(error) => Err(bad_archive(format!("`{name}` is damaged: {error}"))),
+        }
     }
 
     /// The arrays `y`, `label` and perhaps `x`.

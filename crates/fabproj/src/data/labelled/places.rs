@@ -1,5 +1,7 @@
 //! Where the columns of a file are.
 
+use std::collections::HashMap;
+
 use super::{Columns, LabelledError};
 use crate::support::near_names;
 
@@ -45,6 +47,7 @@ impl Places {
             return Err(LabelledError::NoY);
         }
         let found = Self { y, x, label };
+        found.check_names(names)?;
         found.check_distinct()?;
         Ok(found)
     }
@@ -56,6 +59,20 @@ impl Places {
                 return Err(LabelledError::Twice { name: name.clone() });
             }
             taken.push(*place);
+        }
+        Ok(())
+    }
+
+    /// Refuses a file in which a column that is used has a namesake.
+    fn check_names(&self, names: &[String]) -> Result<(), LabelledError> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for name in names {
+            *counts.entry(name).or_default() += 1;
+        }
+        for (_, name) in self.y.iter().chain(&self.x).chain([&self.label]) {
+            if counts.get(name.as_str()).is_some_and(|count| *count > 1) {
+                return Err(LabelledError::Duplicate { name: name.clone() });
+            }
         }
         Ok(())
     }
@@ -125,6 +142,24 @@ mod tests {
             (y, x),
             (vec!["y0".into(), "y[1]".into()], vec!["x_1".into()])
         );
+    }
+
+    #[test]
+    fn namesakes_are_refused_where_they_matter() {
+        for (names, columns) in [
+            (["a", "a", "label"], Columns::default()),
+            (["a", "label", "label"], Columns::default()),
+            (["a", "a", "label"], named(&["a"], &[])),
+            (["b", "b", "label"], named(&[], &["b"])),
+        ] {
+            let found = find(&names, &columns);
+            assert!(
+                matches!(found, Err(LabelledError::Duplicate { .. })),
+                "{names:?}: {found:?}"
+            );
+        }
+        let other = ["a", "note", "note", "label"];
+        assert!(find(&other, &named(&["a"], &[])).is_ok());
     }
 
     #[test]

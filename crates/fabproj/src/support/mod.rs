@@ -1,11 +1,50 @@
 //! Helpers that the commands of this repository share. Not a part of the public interface.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+mod files;
+mod lock;
+mod rows;
+
+pub use self::files::{NewFile, is_same_file, remove_temporaries, target_of, write_atomically};
+pub(crate) use self::lock::Lock;
+pub use self::rows::{MAX_ROW_BYTES, RowError, RowScanner, WholeRows};
 
 /// How many names a message offers.
 const OFFERED: usize = 3;
+/// Nothing is like a longer name; comparing takes time in proportion to its length.
+const LONGEST_NAME: usize = 100;
+/// Longer text is cut where a message quotes it.
+const LONGEST_SHOWN: usize = 120;
+
+/// Text of a user or a file as a message may show it: cut where it is long, and without characters that a
+/// terminal obeys.
+///
+/// ```
+/// assert_eq!(fabproj::support::shown("load"), "load");
+/// assert_eq!(fabproj::support::shown("\u{1b}[2J"), "\\u{1b}[2J");
+/// ```
+pub fn shown(text: &str) -> String {
+    let mut plain = String::new();
+    for letter in text.chars().take(LONGEST_SHOWN) {
+        if is_obeyed(letter) {
+            plain.extend(letter.escape_default());
+        } else {
+            plain.push(letter);
+        }
+    }
+    if text.len() > LONGEST_SHOWN {
+        let length = text.chars().count();
+        if length > LONGEST_SHOWN {
+            plain += &format!("… ({length} characters)");
+        }
+    }
+    plain
+}
+
+/// Whether a terminal may obey a character: controls, and marks that turn the direction of writing.
+pub fn is_obeyed(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
 
 /// The names most like `wanted`, best first: those that contain it (or that it contains), then those
 /// that differ by the fewest inserted, deleted, changed or swapped letters.
@@ -15,9 +54,13 @@ const OFFERED: usize = 3;
 /// assert_eq!(near[0], "two-moons");
 /// ```
 pub fn near_names<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    if wanted.len() > LONGEST_NAME {
+        return Vec::new();
+    }
     let wanted = wanted.to_lowercase();
     let mut ranked: Vec<(bool, usize, &str)> = names
         .into_iter()
+        .filter(|name| name.len() <= LONGEST_NAME)
         .map(|name| {
             let related = !wanted.is_empty() && (name.contains(&wanted) || wanted.contains(name));
             (!related, strsim::damerau_levenshtein(&wanted, name), name)
@@ -70,36 +113,6 @@ pub fn confidence(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Writes a file as a whole or not at all: to a temporary file beside it, synchronised with the disk,
-/// then renamed. After an error, or if the process is killed, what was there before is still there.
-///
-/// # Errors
-/// What the operating system says.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    replace(path, |file| file.write_all(bytes))
-}
-
-fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".fabproj-").suffix(".tmp");
-    // As any new file: temporary files are readable by their owner alone unless told otherwise.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    fill(file.as_file_mut())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    // The rename itself is durable once the folder is on the disk. Some file systems cannot tell;
-    // the file is complete either way.
-    #[cfg(unix)]
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,32 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_leaves_the_old_file() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("model");
-        write_atomically(&path, b"old").expect("a writable folder");
-        let error = replace(&path, |file| {
-            file.write_all(b"half of the new")?;
-            Err(io::ErrorKind::StorageFull.into())
-        });
-        assert_eq!(
-            error.map_err(|error| error.kind()),
-            Err(io::ErrorKind::StorageFull)
-        );
-        assert_eq!(std::fs::read(&path).expect("still there"), b"old");
-        let left = std::fs::read_dir(folder.path()).expect("a folder").count();
-        assert_eq!(left, 1, "the temporary file is gone");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn files_are_readable_by_others_as_usual() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let (ours, usual) = (folder.path().join("ours"), folder.path().join("usual"));
-        write_atomically(&ours, b"").expect("a writable folder");
-        std::fs::write(&usual, b"").expect("a writable folder");
-        let mode = |path| std::fs::metadata(path).expect("there").permissions().mode();
-        assert_eq!(mode(&ours), mode(&usual));
+    fn long_and_strange_text_is_shown_short_and_plain() {
+        assert_eq!(shown("a\u{1b}[2Jb\r"), "a\\u{1b}[2Jb\\r");
+        let long = shown(&"é".repeat(30_000));
+        assert!(long.chars().count() < 200 && long.ends_with("… (30000 characters)"));
+        assert!(near_names(&"x".repeat(30_000), ["xx"]).is_empty());
     }
 }

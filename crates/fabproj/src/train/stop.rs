@@ -1,0 +1,157 @@
+//! Stops a training from wherever it is: every question to the set asks the stop flag.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use fabproj_core::Membership;
+
+use super::{Session, TrainError};
+use crate::set::{Calibration, Description, Equation, Interval, Learned, Set};
+
+/// How long a training may go on after the stop flag is set, to end by itself with a checkpoint.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// What unwinds a training that has not ended by itself.
+struct Stop;
+
+/// The set of a training that can be stopped.
+pub(super) struct Stoppable<'a> {
+    set: &'a dyn Set,
+    session: &'a Session<'a>,
+    /// When the stop flag was first seen.
+    seen: OnceLock<Instant>,
+}
+
+impl<'a> Stoppable<'a> {
+    pub(super) fn new(set: &'a dyn Set, session: &'a Session<'a>) -> Self {
+        Self {
+            set,
+            session,
+            seen: OnceLock::new(),
+        }
+    }
+
+    /// Unwinds if the training should have ended. Its checkpoints are whole, as after any other end.
+    fn ask(&self) {
+        if self.session.stopped() && self.seen.get_or_init(Instant::now).elapsed() > GRACE {
+            resume_unwind(Box::new(Stop));
+        }
+    }
+}
+
+/// Runs a training; [`TrainError::Stopped`] if it was unwound.
+pub(super) fn stoppable<T>(train: impl FnOnce() -> Result<T, TrainError>) -> Result<T, TrainError> {
+    let stopped = |reason: Box<dyn Any + Send>| match reason.is::<Stop>() {
+        true => Err(TrainError::Stopped),
+        false => resume_unwind(reason),
+    };
+    catch_unwind(AssertUnwindSafe(train)).unwrap_or_else(stopped)
+}
+
+impl Membership for Stoppable<'_> {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        self.ask();
+        self.set.contains(y, x)
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        self.ask();
+        self.set.contains_rows(y, x, inside);
+    }
+
+    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
+        self.ask();
+        self.set.violation(y, x, gradient)
+    }
+}
+
+impl Set for Stoppable<'_> {
+    fn dim(&self) -> usize {
+        self.set.dim()
+    }
+
+    fn x_dim(&self) -> usize {
+        self.set.x_dim()
+    }
+
+    fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
+        self.set.nearest(y, x, nearest)
+    }
+
+    fn bounds(&self) -> Vec<Interval> {
+        self.set.bounds()
+    }
+
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.set.x_bounds()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.set.names()
+    }
+
+    fn x_names(&self) -> Vec<String> {
+        self.set.x_names()
+    }
+
+    fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
+        self.set.draw_input(x, uniform, y);
+    }
+
+    fn constraints(&self) -> Vec<String> {
+        self.set.constraints()
+    }
+
+    fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
+        self.set.violated(y, x)
+    }
+
+    fn equations(&self) -> Vec<Equation> {
+        self.set.equations()
+    }
+
+    fn calibration(&self) -> Option<Calibration> {
+        self.set.calibration()
+    }
+
+    fn learned(&self) -> Option<&Learned> {
+        self.set.learned()
+    }
+
+    fn description(&self) -> Description {
+        self.set.description()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::set::FnSet;
+    use crate::train::{Settings, train_with};
+
+    #[test]
+    fn drawing_rows_of_a_slow_set_stops() {
+        let stop = AtomicBool::new(false);
+        // Each answer takes a while: all rows would take minutes.
+        let slow = FnSet::new("slow", [(-2.0, 2.0); 2], |y, _x| {
+            std::thread::sleep(Duration::from_millis(2));
+            stop.store(true, Ordering::Relaxed);
+            y[0].hypot(y[1]) <= 1.0
+        });
+        let started = Instant::now();
+        let session = Session::new().stop(&stop);
+        let trained = train_with(&slow, &Settings::quick(), &session);
+        assert!(matches!(trained, Err(TrainError::Stopped)), "{trained:?}");
+        assert!(started.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn other_panics_go_on() {
+        let panics = || stoppable(|| -> Result<(), TrainError> { panic!("another reason") });
+        assert!(catch_unwind(panics).is_err());
+    }
+}
