@@ -49,6 +49,10 @@ pub struct Arguments {
     /// Print the certificate without saving it
     #[arg(long)]
     no_save: bool,
+
+    /// Replace the model's certificate by one with fewer samples or a lower confidence
+    #[arg(long)]
+    force: bool,
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
@@ -60,6 +64,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     };
     check(&plan)?;
     let mut model = Model::load(&arguments.model)?;
+    let old = model.certificate().cloned();
     let wanted = arguments.set.as_deref();
     let set = find::set_for(&model, &arguments.model, wanted, arguments.other_set)?;
     let rows = arguments.rows(&model)?;
@@ -86,12 +91,27 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     } else {
         show::print(text(&certificate))?;
     }
-    if own && !arguments.no_save {
+    let weaker = old.filter(|old| is_weaker(&certificate, old) && !arguments.force);
+    if let Some(old) = weaker.filter(|_| own && !arguments.no_save) {
+        common.note(format_args!(
+            "\nnot saved: the model's certificate has {} samples and a confidence of {}; --force replaces it, \
+             --samples {} makes one as good",
+            count(old.samples),
+            confidence(old.confidence),
+            old.samples
+        ));
+    } else if own && !arguments.no_save {
         model.save(&arguments.model)?;
         let path = arguments.model.display();
         common.note(format_args!("\ncertificate written into {path}"));
     }
     Ok(())
+}
+
+/// Whether a certificate says less than another of the same inputs.
+fn is_weaker(new: &Certificate, old: &Certificate) -> bool {
+    let same = (&new.inputs, &new.set_hash) == (&old.inputs, &old.set_hash);
+    same && (new.samples < old.samples || new.confidence < old.confidence)
 }
 
 /// Rows of a file of inputs.
@@ -119,7 +139,11 @@ impl Arguments {
         };
         let mut points = Points::open(path, model, &Layout::default())?;
         let (mut y, mut x) = (Vec::new(), Vec::new());
-        while let Some(mut chunk) = points.next_chunk()? {
+        let mut rows = 0;
+        while let Some(block) = points.next_block()? {
+            let chunk = points.parse(&block);
+            let mut chunk = chunk.map_err(|bad| bad.error(&points.name, rows))?;
+            rows += chunk.records.len();
             y.append(&mut chunk.y);
             x.append(&mut chunk.x);
         }
@@ -148,55 +172,83 @@ fn check(plan: &Plan) -> Result<()> {
 
 /// A certificate as a person reads it.
 pub fn text(certificate: &Certificate) -> String {
-    let share = |name: &str, feasible: f64, bound: f64| {
-        vec![name.to_owned(), percent(feasible), percent(bound)]
-    };
-    let shares = [
-        share(
-            "inputs, projected",
-            certificate.raw_feasible,
-            certificate.raw_lower_bound,
-        ),
-        share(
-            "inputs, guarded",
-            certificate.guarded_feasible,
-            certificate.guarded_lower_bound,
-        ),
-        share(
-            "decodes of the latent set",
-            certificate.inside_feasible,
-            certificate.inside_lower_bound,
-        ),
-        share(
-            "decodes of its surface",
-            certificate.surface_feasible,
-            certificate.surface_lower_bound,
-        ),
-    ];
-    let bound = format!("AT LEAST ({} SURE)", confidence(certificate.confidence));
-    let table = show::table(&["SHARE OF FEASIBLE", "FOUND", &bound], &shares, true);
+    let mut rows = vec![];
+    if let Some(bound) = certificate.precision_lower_bound {
+        rows.push(("promise".to_owned(), statistical(bound)));
+    }
     let inputs = format!(
         "{} from {}; seed {}",
         count(certificate.samples),
         certificate.inputs,
         certificate.seed
     );
-    let mut rows = vec![("inputs".to_owned(), inputs)];
+    rows.push(("inputs".to_owned(), inputs));
     rows.push(("coverage".to_owned(), coverage(certificate)));
     rows.extend(distances(certificate));
     rows.push(("guard".to_owned(), guard(certificate)));
-    if let Some(bound) = certificate.precision_lower_bound {
-        let promise = format!(
-            "statistical: a learned test decides; at least {} of what it accepts is truly feasible",
-            percent(bound)
-        );
-        rows.push(("promise".to_owned(), promise));
-    }
     rows.extend(by_x(certificate));
     if certificate.charts.len() > 1 {
         rows.push(("by chart".to_owned(), by_chart(certificate)));
     }
-    format!("{table}\n\n{}", show::pairs(&rows))
+    format!("{}\n\n{}", shares(certificate), show::pairs(&rows))
+}
+
+/// What a guard with a learned test promises.
+fn statistical(bound: f64) -> String {
+    format!(
+        "statistical: a learned test decides; at least {} of what it accepts is truly feasible",
+        percent(bound)
+    )
+}
+
+/// The table of shares. Bounds are left out where they would promise more than is known: a learned test has a
+/// promise of its own, and outputs that were all tested need none.
+fn shares(certificate: &Certificate) -> String {
+    let share = |name: &str, feasible: f64, bound: Option<f64>| {
+        let bound = bound.filter(|_| !certificate.statistical);
+        let bound = bound.map_or_else(|| "-".to_owned(), percent);
+        vec![name.to_owned(), percent(feasible), bound]
+    };
+    let mut guarded = share("inputs, guarded", certificate.guarded_feasible, None);
+    if !certificate.statistical && certificate.guard_problem.is_none() {
+        guarded[2] = "all tested".to_owned();
+    }
+    let shares = [
+        share(
+            "inputs, raw",
+            certificate.raw_feasible,
+            Some(certificate.raw_lower_bound),
+        ),
+        guarded,
+        share(
+            "decodes of the latent set",
+            certificate.inside_feasible,
+            Some(certificate.inside_lower_bound),
+        ),
+        share(
+            "decodes of its surface",
+            certificate.surface_feasible,
+            Some(certificate.surface_lower_bound),
+        ),
+    ];
+    let title = match certificate.statistical {
+        true => "SHARE ACCEPTED BY THE LEARNED TEST",
+        false => "SHARE OF FEASIBLE",
+    };
+    let bound = format!("AT LEAST ({} SURE)", confidence(certificate.confidence));
+    show::table(&[title, "FOUND", &bound], &shares, true)
+}
+
+/// How often guarded outputs are feasible: they are all tested.
+pub fn guarded(certificate: &Certificate) -> String {
+    let share = percent(certificate.guarded_feasible);
+    if certificate.guard_problem.is_some() {
+        return "no guard is possible".to_owned();
+    }
+    match certificate.guarded_outcomes.get("maybe-empty") {
+        None | Some(0) => format!("{share}: every output is tested"),
+        Some(_) => format!("{share}: every output is tested; the others are marked maybe-empty"),
+    }
 }
 
 /// What depends on x: the worst slice, all slices, and where the set looks empty.
@@ -299,19 +351,19 @@ fn distances(certificate: &Certificate) -> [(String, String); 2] {
     );
     let distance = match certificate.nearest_distance {
         Some(nearest) => format!(
-            "{} on average, of infeasible inputs; {} to their nearest points, {} less",
+            "{} on average, of infeasible inputs: {} beyond the nearest point, which is {} away",
             optional(certificate.mean_distance),
-            number(nearest),
-            optional(certificate.mean_excess)
+            optional(certificate.mean_excess),
+            number(nearest)
         ),
         None => format!(
-            "{} on average, of infeasible inputs (their nearest points are unknown)",
+            "{} on average, of infeasible inputs (the nearest points are unknown)",
             optional(certificate.mean_distance)
         ),
     };
     [
         ("move".to_owned(), moved),
-        ("distance".to_owned(), distance),
+        ("distance (Euclidean)".to_owned(), distance),
     ]
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
+use crate::show::plain;
+
 /// Wrong usage: exit code 2.
 #[derive(Debug)]
 pub struct WrongUsage(pub String);
@@ -33,7 +35,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         // The reader has closed the pipe: `fabproj sets | head -1`.
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: {}", message(error));
+    eprintln!("error: {}", cut(plain(&message(error))));
     if error.downcast_ref::<WrongUsage>().is_some() {
         ExitCode::from(2)
     } else {
@@ -51,6 +53,16 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         };
         inner.is_some_and(|inner| inner.kind() == io::ErrorKind::BrokenPipe)
     })
+}
+
+/// Characters of a message, at most.
+const LONGEST: usize = 2000;
+
+fn cut(message: String) -> String {
+    match message.char_indices().nth(LONGEST) {
+        None => message,
+        Some((end, _)) => format!("{}… (cut)", &message[..end]),
+    }
 }
 
 /// The error with its causes, each said once: typed errors already quote theirs.
@@ -78,5 +90,11 @@ mod tests {
             .context("step 2")
             .unwrap_err();
         assert_eq!(message(&error), "step 2: cannot write a.csv: disk full");
+    }
+
+    #[test]
+    fn long_messages_are_cut() {
+        assert_eq!(cut("short".to_owned()), "short");
+        assert!(cut("é".repeat(5_000_000)).len() < 2 * LONGEST + 20);
     }
 }

@@ -163,7 +163,12 @@ fn text(model: &Model, file: &str, size: u64) -> Result<String> {
     }
     let training: Value = serde_json::from_str(&record.training_json())?;
     if !training.is_null() {
-        let goals = if model.met_goals() { "met" } else { "missed" };
+        let goals = match model.met_goals() {
+            true => "met",
+            false => {
+                "missed: train again with other settings, or use the guard and mind the certificate"
+            }
+        };
         rows.push(row("goals", goals.to_owned()));
         rows.push(row("training", flat(&training)));
     }
@@ -212,9 +217,14 @@ fn flat(value: &Value) -> String {
     let Value::Object(fields) = value else {
         return value.to_string();
     };
-    let lines = fields.iter().map(|(name, value)| {
+    // The row `goals` says whether a model was accepted.
+    let fields = fields.iter().filter(|(name, _)| *name != "accepted");
+    let lines = fields.map(|(name, value)| {
         let text = match value {
             Value::String(text) => text.clone(),
+            Value::Number(number) if number.is_f64() => {
+                show::number(number.as_f64().unwrap_or_default())
+            }
             value => value.to_string(),
         };
         let text = if text.len() > LONGEST {

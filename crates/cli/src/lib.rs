@@ -10,17 +10,20 @@ pub mod failure;
 mod find;
 mod inspect;
 pub mod interrupt;
+mod new;
 pub mod options;
+mod output;
 mod plot;
 mod points;
 mod project;
 mod sets;
+mod shell;
 pub mod show;
 pub mod train;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::options::Common;
 
@@ -31,8 +34,8 @@ use crate::options::Common;
     version,
     arg_required_else_help = true,
     after_help = "Example:\n  fabproj train two-moons -o moons.safetensors --plot moons.svg\n  \
-                  fabproj project moons.safetensors points.csv --guard -o feasible.csv\n\n\
-                  Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C."
+                  fabproj project moons.safetensors points.csv -o feasible.csv\n\n\
+                  Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C, 143 by termination."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -43,6 +46,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Write a commented set file to start from
+    New(new::Arguments),
     /// List the built-in sets
     Sets(sets::Arguments),
     /// Train a projector for a set
@@ -57,6 +62,10 @@ enum Command {
     Plot(plot::Arguments),
     /// Measure how fast a projector runs on this machine
     Bench(bench::Arguments),
+    /// Print completions for a shell
+    Completions(shell::Completions),
+    /// Write the manual pages
+    Man(shell::Man),
 }
 
 /// Runs the command with the arguments of the process.
@@ -69,15 +78,21 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: &Command, common: &Common) -> anyhow::Result<ExitCode> {
+    interrupt::listen()?;
     common.apply()?;
     match command {
+        Command::New(arguments) => new::run(arguments, common)?,
         Command::Sets(arguments) => sets::run(arguments, common)?,
         Command::Train(arguments) => return train::run(arguments, common),
-        Command::Project(arguments) => project::run(arguments, common)?,
+        Command::Project(arguments) => return project::run(arguments, common),
         Command::Certify(arguments) => certify::run(arguments, common)?,
         Command::Inspect(arguments) => inspect::run(arguments, common)?,
         Command::Plot(arguments) => plot::run(arguments, common)?,
         Command::Bench(arguments) => bench::run(arguments, common)?,
+        Command::Completions(arguments) => {
+            shell::completions(arguments, &mut Arguments::command())?;
+        }
+        Command::Man(arguments) => shell::man(arguments, Arguments::command(), common)?,
     }
     Ok(ExitCode::SUCCESS)
 }

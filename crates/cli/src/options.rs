@@ -3,6 +3,10 @@
 use clap::Args;
 
 use crate::failure::wrong_usage;
+use crate::show::plain;
+
+/// More threads than this, or than four for each core, only wait for each other.
+const MOST_THREADS: usize = 64;
 
 /// Options that every sub-command has.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +38,13 @@ impl Common {
         if threads == 0 {
             return Err(wrong_usage("--threads 0: choose at least 1"));
         }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let most = MOST_THREADS.max(4 * cores);
+        if threads > most {
+            return Err(wrong_usage(format!(
+                "--threads {threads}: choose at most {most}; this machine has {cores} cores"
+            )));
+        }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         Ok(pool.build_global()?)
     }
@@ -41,7 +52,7 @@ impl Common {
     /// Prints a note to standard error, unless quiet.
     pub fn note(&self, message: impl std::fmt::Display) {
         if !self.quiet {
-            eprintln!("{message}");
+            eprintln!("{}", plain(&message.to_string()));
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::failure::{missing_feature, wrong_usage};
 use crate::find;
 use crate::options::Common;
-use crate::show;
+use crate::{output, show};
 
 #[derive(clap::Args)]
 #[command(
@@ -36,6 +36,10 @@ pub struct Arguments {
     /// The figure to write, .svg or .png; the model's name with .svg by default
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
 
     /// Width of a PNG in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = WIDTH)]
@@ -62,18 +66,20 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         )));
     }
     let model = Model::load(&arguments.model)?;
-    let output = match &arguments.output {
+    let figure = match &arguments.output {
         Some(output) => output.clone(),
         None => arguments.model.with_extension("svg"),
     };
-    check(&output)?;
+    check(&figure)?;
     let wanted = arguments.set.as_deref();
+    let inputs = [arguments.model.as_path(), Path::new(wanted.unwrap_or("-"))];
+    output::check(&figure, arguments.force, &inputs)?;
     let set = find::set_for(&model, &arguments.model, wanted, arguments.other_set)?;
-    write(&model, &set, &output, arguments.width, common.seed)?;
+    write(&model, &set, &figure, arguments.width, common.seed)?;
     if common.json {
-        return show::print_json(&json!({ "written": output.display().to_string() }));
+        return show::print_json(&json!({ "written": figure.display().to_string() }));
     }
-    common.note(format_args!("{} written", output.display()));
+    common.note(format_args!("{} written", figure.display()));
     Ok(())
 }
 

@@ -4,19 +4,34 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table};
+use fabproj::support::is_obeyed;
 pub use fabproj::support::{confidence, percent};
 use serde::Serialize;
 
 /// Writes text to standard output, and reports what `println!` would panic about.
 pub fn print(text: impl std::fmt::Display) -> Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{text}")?;
+    writeln!(out, "{}", plain(&text.to_string()))?;
     Ok(out.flush()?)
 }
 
 /// Writes one JSON value to standard output.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
     print(serde_json::to_string_pretty(value)?)
+}
+
+/// Text without characters that a terminal obeys, except line breaks: names come from files of others.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_obeyed(letter) && letter != '\n' {
+            // As JSON writes it, so that JSON stays valid.
+            plain += &format!("\\u{:04x}", u32::from(letter));
+        } else {
+            plain.push(letter);
+        }
+    }
+    plain
 }
 
 /// A table without lines; columns other than the first are right-aligned if `numbers`.
@@ -115,6 +130,11 @@ mod tests {
         assert_eq!(number(0.0), "0");
         assert_eq!(count(1_234_567), "1 234 567");
         assert_eq!(count(12), "12");
+    }
+
+    #[test]
+    fn terminals_are_told_nothing() {
+        assert_eq!(plain("a\n\u{1b}[2Jé\u{9b}"), "a\n\\u001b[2Jé\\u009b");
     }
 
     #[test]

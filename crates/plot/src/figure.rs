@@ -153,7 +153,7 @@ impl Section {
             let half = halves.fold(f64::INFINITY, f64::min);
             return Ok(Self {
                 plane: source.space.random_plane(&centre, x, &mut source.rng),
-                labels: ["u", "v"].map(str::to_owned),
+                labels: ["random direction 1", "random direction 2"].map(str::to_owned),
                 region: [-half..half, -half..half],
                 random: true,
             });

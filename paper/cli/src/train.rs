@@ -48,6 +48,9 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     if settings.quick {
         base.effort = QUICK_EFFORT;
     }
+    if settings.list_settings {
+        return settings.list(&base, common);
+    }
     let checked = settings.adjusted(&base)?.validate().map_err(wrong_usage)?;
     let name = match settings.quick {
         true => format!("{name}, quick"),

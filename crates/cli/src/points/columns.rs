@@ -1,14 +1,16 @@
 //! Which columns of a file are y and x.
 
+use std::io::Write;
+
 use anyhow::{Result, bail};
 use csv::ByteRecord;
-use fabproj::support::{did_you_mean, near_names};
-
-use super::Chunk;
+use fabproj::support::{did_you_mean, near_names, shown};
 
 /// Places of the coordinates in a record.
 pub struct Columns {
     y: Vec<usize>,
+    /// For each column the coordinate of y that it holds.
+    of_y: Vec<Option<usize>>,
     x: Vec<usize>,
     names: Vec<String>,
 }
@@ -35,7 +37,7 @@ impl Columns {
             bail!(
                 "the first line, {}, is not a header; expected the columns {}, or pass --no-header where \
                  the first columns are y, then x",
-                found.join(","),
+                shown(&found.join(",")),
                 expected(names, x_names)
             );
         }
@@ -47,12 +49,17 @@ impl Columns {
                 (None, _) => bail!(
                     "there is no column `{name}` (expected {}){}",
                     expected(names, x_names),
-                    did_you_mean(&near_names(name, found.iter().map(String::as_str)))
+                    separator(&found).unwrap_or_else(|| did_you_mean(&near_names(
+                        name,
+                        found.iter().map(String::as_str)
+                    )))
                 ),
             }
         };
+        let y: Vec<usize> = names.iter().map(place).collect::<Result<_>>()?;
         Ok(Self {
-            y: names.iter().map(place).collect::<Result<_>>()?,
+            of_y: inverse(&y),
+            y,
             x: x_names.iter().map(place).collect::<Result<_>>()?,
             names: found.clone(),
         })
@@ -68,54 +75,95 @@ impl Columns {
                 first.len()
             );
         }
+        let y: Vec<usize> = (0..names.len()).collect();
         Ok(Self {
-            y: (0..names.len()).collect(),
+            of_y: inverse(&y),
+            y,
             x: (names.len()..needed).collect(),
             names: names.iter().chain(x_names).cloned().collect(),
         })
     }
 
-    /// Adds the numbers of a record to a chunk, or says what is wrong with one of them.
-    pub fn push_numbers(&self, record: &ByteRecord, chunk: &mut Chunk) -> Result<(), String> {
+    /// The numbers of a record, y and x, or what is wrong with one of them.
+    pub fn numbers(&self, record: &ByteRecord) -> Result<(Vec<f64>, Vec<f64>), String> {
         let parse = |place: &usize| {
             let text = record.get(*place).unwrap_or_default();
-            let text = String::from_utf8_lossy(text);
-            let name = &self.names[*place];
-            let text = text.trim();
-            match text.parse::<f64>() {
-                Ok(value) if value.is_finite() => Ok(value),
-                Ok(value) => Err(format!(
-                    "column `{name}` is {value}, which is not finite; remove or repair the row"
-                )),
-                Err(_) if text.is_empty() => Err(format!("column `{name}` is empty")),
-                Err(_) => Err(format!(
-                    "column `{name}` is `{text}`, which is not a number"
-                )),
+            let number = std::str::from_utf8(text)
+                .ok()
+                .and_then(|text| text.trim().parse::<f64>().ok());
+            match number {
+                Some(value) if value.is_finite() => Ok(value),
+                found => Err(self.problem(*place, text, found)),
             }
         };
-        for (places, values) in [(&self.y, &mut chunk.y), (&self.x, &mut chunk.x)] {
-            for place in places {
-                values.push(parse(place)?);
-            }
-        }
-        Ok(())
+        let parsed = |places: &[usize]| places.iter().map(parse).collect::<Result<Vec<_>, _>>();
+        Ok((parsed(&self.y)?, parsed(&self.x)?))
     }
 
-    /// The record with another point (the same text if `None`), and the outcome at its end.
-    pub fn replaced(
+    /// What is wrong with a field.
+    fn problem(&self, place: usize, text: &[u8], value: Option<f64>) -> String {
+        let name = &self.names[place];
+        let text = String::from_utf8_lossy(text);
+        let text = text.trim();
+        match value {
+            Some(value) => {
+                format!("column `{name}` is {value}, which is not finite; remove or repair the row")
+            }
+            None if text.is_empty() => format!("column `{name}` is empty"),
+            None => format!(
+                "column `{name}` is `{}`, which is not a number",
+                shown(text)
+            ),
+        }
+    }
+
+    /// Writes a record with another point (the same text if `None`), and the outcome at its end.
+    pub fn write(
         &self,
         record: &ByteRecord,
         point: Option<&[f64]>,
         outcome: Option<&str>,
-    ) -> ByteRecord {
-        let mut fields: Vec<Vec<u8>> = record.iter().map(<[u8]>::to_vec).collect();
-        for (place, value) in self.y.iter().zip(point.unwrap_or_default()) {
+        out: &mut csv::Writer<Vec<u8>>,
+    ) -> csv::Result<()> {
+        let mut number = Vec::new();
+        for (place, field) in record.iter().enumerate() {
+            let moved = point.and_then(|point| Some(point[*self.of_y.get(place)?.as_ref()?]));
+            let Some(value) = moved else {
+                out.write_field(field)?;
+                continue;
+            };
+            number.clear();
             // All digits of the f64: reading them back gives the very value that was checked.
-            fields[*place] = value.to_string().into_bytes();
+            write!(number, "{value}")?;
+            out.write_field(&number)?;
         }
-        fields.extend(outcome.map(|outcome| outcome.as_bytes().to_vec()));
-        fields.iter().collect()
+        if let Some(outcome) = outcome {
+            out.write_field(outcome)?;
+        }
+        out.write_record(None::<&[u8]>)
     }
+}
+
+/// For each column the coordinate of y that it holds.
+fn inverse(y: &[usize]) -> Vec<Option<usize>> {
+    let mut inverse = vec![None; y.iter().max().map_or(0, |last| last + 1)];
+    for (coordinate, place) in y.iter().enumerate() {
+        inverse[*place] = Some(coordinate);
+    }
+    inverse
+}
+
+/// A hint for a header of one column that holds another separator.
+fn separator(found: &[String]) -> Option<String> {
+    let [only] = found else { return None };
+    let (separator, typed) = match only {
+        only if only.contains(';') => ("a semicolon", "';'"),
+        only if only.contains('\t') => ("a tab", "'\\t'"),
+        _ => return None,
+    };
+    Some(format!(
+        "; its separator seems to be {separator}: `fabproj project --delimiter {typed}` reads it"
+    ))
 }
 
 fn without_byte_order_mark(header: &mut ByteRecord) {

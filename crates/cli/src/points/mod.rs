@@ -1,19 +1,20 @@
 //! Files of points: CSV with the columns of y and x.
 
+mod blocks;
 mod columns;
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use csv::ByteRecord;
 use fabproj::Model;
 
+pub use self::blocks::Block;
+use self::blocks::Blocks;
 use self::columns::Columns;
-
-/// Rows that are read together.
-const ROWS: usize = 4096;
+use crate::output::STANDARD;
 
 /// How a file of points is written.
 pub struct Layout {
@@ -33,14 +34,16 @@ impl Default for Layout {
 
 /// An open file of points.
 pub struct Points {
-    reader: csv::Reader<Box<dyn Read>>,
+    blocks: Blocks,
     pub columns: Columns,
     pub header: Option<ByteRecord>,
-    /// The first record of a file without header.
-    pending: Option<ByteRecord>,
+    /// The rows below the header, or the whole file without one, of the first block.
+    first: Option<Block>,
     /// The file, for messages.
     pub name: String,
-    rows: usize,
+    delimiter: u8,
+    /// Columns of every row.
+    width: usize,
 }
 
 /// Some rows: their numbers, and the records that they stand in.
@@ -55,85 +58,139 @@ impl Points {
     /// Opens a file of points for a model; `-` is standard input.
     pub fn open(path: &Path, model: &Model, layout: &Layout) -> Result<Self> {
         let (source, name) = source(path)?;
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .delimiter(layout.delimiter)
-            .from_reader(source);
+        let mut blocks = Blocks::new(source, layout.delimiter);
         let (names, x_names) = (&model.record().names, &model.record().x_names);
+        let failed = |error: io::Error| failure(error, &name);
+        let block = blocks.next().map_err(failed)?;
         let mut first = ByteRecord::new();
-        if !read(&mut reader, &mut first, &name)? {
+        let mut block = match block {
+            Some(block) => block,
+            None => Block::empty(),
+        };
+        let mut reader = reader(&block.bytes, layout.delimiter);
+        if !reader.read_byte_record(&mut first)? {
             let expected = columns::expected(names, x_names);
             bail!("{name} is empty; expected CSV with a header that has the columns {expected}");
         }
+        let (width, after) = (first.len(), reader.position().clone());
         let columns = if layout.header {
             Columns::named(&mut first, names, x_names)
         } else {
             Columns::in_order(&first, names, x_names)
         };
-        let (header, pending) = if layout.header {
-            (Some(first), None)
-        } else {
-            (None, Some(first))
-        };
+        let columns = columns.with_context(|| format!("in {name}"))?;
+        if layout.header {
+            block.bytes.drain(..after.byte() as usize);
+            block.line = after.line();
+        }
         Ok(Self {
-            reader,
-            columns: columns.with_context(|| format!("in {name}"))?,
-            header,
-            pending,
+            blocks,
+            columns,
+            header: layout.header.then_some(first),
+            first: Some(block),
             name,
-            rows: 0,
+            delimiter: layout.delimiter,
+            width,
         })
     }
 
-    /// The next rows; `None` at the end of the file.
-    pub fn next_chunk(&mut self) -> Result<Option<Chunk>> {
-        let mut chunk = Chunk::default();
-        while chunk.records.len() < ROWS {
-            let mut record = ByteRecord::new();
-            match self.pending.take() {
-                Some(first) => record = first,
-                None if !read(&mut self.reader, &mut record, &self.name)? => break,
-                None => {}
-            }
-            self.rows += 1;
-            self.columns
-                .push_numbers(&record, &mut chunk)
-                .map_err(|problem| {
-                    let line = record.position().map_or(0, csv::Position::line);
-                    anyhow!("{}, row {} (line {line}): {problem}", self.name, self.rows)
-                })?;
-            chunk.records.push(record);
+    /// The next rows as they stand in the file; `None` at its end.
+    pub fn next_block(&mut self) -> Result<Option<Block>> {
+        match self.first.take() {
+            Some(block) => Ok(Some(block)),
+            None => self
+                .blocks
+                .next()
+                .map_err(|error| failure(error, &self.name)),
         }
-        Ok((!chunk.records.is_empty()).then_some(chunk))
+    }
+
+    /// The rows of a block.
+    pub fn parse(&self, block: &Block) -> Result<Chunk, BadRow> {
+        let mut reader = reader(&block.bytes, self.delimiter);
+        let (mut chunk, mut record) = (Chunk::default(), ByteRecord::new());
+        loop {
+            let more = reader.read_byte_record(&mut record);
+            let bad = |problem: String| BadRow {
+                row: chunk.records.len() + 1,
+                // Lines are counted from the beginning of the block.
+                line: record.position().map_or(0, csv::Position::line) + block.line - 1,
+                problem,
+            };
+            if !more.map_err(|error| bad(error.to_string()))? {
+                return Ok(chunk);
+            }
+            let (found, expected) = (record.len(), self.width);
+            if found != expected {
+                return Err(bad(format!("expected {expected} columns, found {found}")));
+            }
+            let (y, x) = self.columns.numbers(&record).map_err(bad)?;
+            chunk.y.extend(y);
+            chunk.x.extend(x);
+            chunk.records.push(record.clone());
+        }
     }
 }
 
-fn source(path: &Path) -> Result<(Box<dyn Read>, String)> {
-    if path == Path::new("-") {
+/// What is wrong with a row.
+#[derive(Debug)]
+pub struct BadRow {
+    /// The row within its block, counted from 1.
+    row: usize,
+    line: u64,
+    problem: String,
+}
+
+impl BadRow {
+    /// A problem of a whole row.
+    pub fn new(row: usize, problem: String) -> Self {
+        Self {
+            row,
+            line: 0,
+            problem,
+        }
+    }
+
+    /// The error, where `before` rows stand before the block in the file of that name.
+    pub fn error(self, name: &str, before: usize) -> anyhow::Error {
+        let Self { row, line, problem } = self;
+        let row = before + row;
+        match line {
+            0 => anyhow!("{name}, row {row}: {problem}"),
+            line => anyhow!("{name}, row {row} (line {line}): {problem}"),
+        }
+    }
+}
+
+impl Block {
+    fn empty() -> Self {
+        Self {
+            bytes: Vec::new(),
+            line: 1,
+        }
+    }
+}
+
+fn reader(bytes: &[u8], delimiter: u8) -> csv::Reader<&[u8]> {
+    csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(delimiter)
+        .from_reader(bytes)
+}
+
+fn source(path: &Path) -> Result<(Box<dyn Read + Send + Sync>, String)> {
+    if path == Path::new(STANDARD) {
         return Ok((Box::new(io::stdin()), "standard input".to_owned()));
     }
     let name = path.display().to_string();
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-    Ok((Box::new(BufReader::new(file)), name))
+    Ok((Box::new(file), name))
 }
 
-/// Reads a record; false at the end.
-fn read(
-    reader: &mut csv::Reader<Box<dyn Read>>,
-    record: &mut ByteRecord,
-    name: &str,
-) -> Result<bool> {
-    reader
-        .read_byte_record(record)
-        .map_err(|error| match error.kind() {
-            csv::ErrorKind::UnequalLengths {
-                pos,
-                expected_len,
-                len,
-            } => {
-                let line = pos.as_ref().map_or(0, csv::Position::line);
-                anyhow!("{name}, line {line}: expected {expected_len} columns, found {len}")
-            }
-            _ => anyhow::Error::new(error).context(format!("cannot read {name}")),
-        })
+fn failure(error: io::Error, name: &str) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::InvalidData => anyhow!("{name}: {error}"),
+        _ => anyhow::Error::new(error).context(format!("cannot read {name}")),
+    }
 }

@@ -1,22 +1,30 @@
 //! `fabproj project`: points from a file or standard input, made feasible.
 
+mod region;
 mod report;
 mod sink;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow};
 use csv::ByteRecord;
-use fabproj::set::Set;
-use fabproj::{Guard, Model, Outcome, Projector};
+use fabproj::set::{Set, SetError};
+use fabproj::{Guard, Model, Outcome, Projector, RawOutcome};
+use rayon::prelude::*;
 
+use self::region::Region;
 use self::report::Report;
 use self::sink::Sink;
 use crate::failure::wrong_usage;
 use crate::find;
 use crate::options::Common;
-use crate::points::{Chunk, Layout, Points};
+use crate::output::STANDARD;
+use crate::points::{BadRow, Block, Chunk, Layout, Points};
+
+/// Blocks that wait for each thread: more use memory, fewer leave threads idle at the end of a round.
+const BLOCKS_PER_THREAD: usize = 2;
 
 #[derive(clap::Args)]
 #[command(
@@ -24,12 +32,12 @@ use crate::points::{Chunk, Layout, Points};
                   shows the names). The columns of y are replaced, all others are kept, and a column \
                   `outcome` is added. Numbers are printed in full: reading them back as double precision \
                   gives exactly the value that was tested.\n\n\
-                  Outcomes with --guard: kept (feasible already, unchanged), projected, repaired and \
-                  anchored (all have passed the test), maybe-empty (no feasible point was found at this x: \
-                  the least violating one is returned). Without: inside and clamped (where the latent was; \
-                  nothing is tested), not-finite (numbers too large for the projector).\n\n\
-                  Example:\n  fabproj project moons.safetensors points.csv --guard -o feasible.csv\n  \
-                  cat points.csv | fabproj project moons.safetensors --no-outcome > projected.csv"
+                  Outcomes: kept (feasible already, unchanged), projected, repaired and anchored (all have \
+                  passed the test), maybe-empty (no feasible point was found at this x: the least violating \
+                  one is returned, and the exit code is 1). With --raw: untested, and not-finite for numbers \
+                  too large for the projector.\n\n\
+                  Example:\n  fabproj project moons.safetensors points.csv -o feasible.csv\n  \
+                  cat points.csv | fabproj project moons.safetensors --raw --no-outcome > projected.csv"
 )]
 pub struct Arguments {
     /// The model file
@@ -42,13 +50,30 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
 
-    /// Test every output against a set (the model's own unless named), and repair what fails
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
+
+    /// Test every output, and repair what fails: the default where the model knows its set. SET is another
+    /// set that decides
     #[arg(long, value_name = "SET", num_args = 0..=1, default_missing_value = "")]
     guard: Option<String>,
+
+    /// Leave the outputs of the networks untested
+    #[arg(long, conflicts_with = "guard")]
+    raw: bool,
 
     /// Allow a set that the model was not trained for
     #[arg(long, requires = "guard")]
     other_set: bool,
+
+    /// Fail at the first input outside of the region that the model was trained for
+    #[arg(long)]
+    refuse_outside: bool,
+
+    /// Exit with 0 also where no feasible point was found for some inputs
+    #[arg(long)]
+    allow_infeasible: bool,
 
     /// The points have no header: the first columns are y, then x
     #[arg(long)]
@@ -70,7 +95,10 @@ pub struct Arguments {
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
-        [byte] => Ok(*byte),
+        b"\"" | b"\n" | b"\r" => {
+            Err("a quotation mark or a line break separates nothing".to_owned())
+        }
+        [byte] if byte.is_ascii() => Ok(*byte),
         _ => Err("expected one ASCII character, or \\t".to_owned()),
     }
 }
@@ -83,12 +111,41 @@ impl Arguments {
         match (&self.points, guard) {
             (Some(points), _) => (points, guard),
             (None, Some(name))
-                if name == "-" || (Path::new(name).exists() && !name.ends_with(".toml")) =>
+                if name == STANDARD || (Path::new(name).exists() && !name.ends_with(".toml")) =>
             {
                 (Path::new(name), Some(""))
             }
-            (None, _) => (Path::new("-"), guard),
+            (None, _) => (Path::new(STANDARD), guard),
         }
+    }
+
+    /// The set that tests outputs; `None` for raw ones.
+    fn guarding(
+        &self,
+        model: &Model,
+        guard: Option<&str>,
+        common: &Common,
+    ) -> Result<Option<Arc<dyn Set>>> {
+        if self.raw {
+            return Ok(None);
+        }
+        let Some(wanted) = guard else {
+            return match model.set() {
+                Err(SetError::NotRebuildable { name }) => {
+                    common.note(format_args!(
+                        "outputs are untested: the set `{name}` was a closure of another program; --guard SET \
+                         tests them"
+                    ));
+                    Ok(None)
+                }
+                set => Ok(Some(set.with_context(|| {
+                    let model = self.model.display();
+                    format!("cannot rebuild the set of {model}; --raw projects without it")
+                })?)),
+            };
+        };
+        let wanted = (!wanted.is_empty()).then_some(wanted);
+        find::set_for(model, &self.model, wanted, self.other_set).map(Some)
     }
 
     /// The header of the output: that of the input and the outcome's column.
@@ -108,39 +165,170 @@ impl Arguments {
         }
         Ok(Some(header))
     }
+
+    fn writer(&self) -> csv::Writer<Vec<u8>> {
+        let mut builder = csv::WriterBuilder::new();
+        builder.delimiter(self.delimiter).flexible(true);
+        builder.from_writer(Vec::new())
+    }
 }
 
-pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
+pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let model = Model::load(&arguments.model)?;
-    let (points, guard) = arguments.points_and_guard();
-    let set = guard.map(|name| {
-        let wanted = (!name.is_empty()).then_some(name);
-        find::set_for(&model, &arguments.model, wanted, arguments.other_set)
-    });
-    let runner = Runner::new(&model, set.transpose()?)?;
+    let (path, guard) = arguments.points_and_guard();
+    let set = arguments.guarding(&model, guard, common)?;
     let layout = Layout {
         header: !arguments.no_header,
         delimiter: arguments.delimiter,
     };
-    let mut points = Points::open(points, &model, &layout)?;
-    let mut sink = Sink::create(&arguments.output, arguments.delimiter)?;
+    let mut points = Points::open(path, &model, &layout)?;
+    let inputs = [path, &arguments.model, Path::new(guard.unwrap_or(STANDARD))];
+    let mut sink = Sink::create(&arguments.output, arguments.force, &inputs)?;
     if let Some(header) = arguments.output_header(&points)? {
-        sink.write(&header)?;
+        let mut writer = arguments.writer();
+        writer.write_byte_record(&header)?;
+        sink.write(&finished(writer)?)?;
     }
-    let mut report = Report::new(runner.set());
-    while let Some(chunk) = points.next_chunk()? {
-        let (projected, outcomes) = runner.run(&chunk)?;
-        report.add(&chunk, &outcomes);
-        let rows = projected.chunks_exact(model.projector().dim());
-        for ((record, point), outcome) in chunk.records.iter().zip(rows).zip(outcomes) {
-            let moved = (outcome != Outcome::Kept.name()).then_some(point);
-            let word = (!arguments.no_outcome).then_some(outcome);
-            sink.write(&points.columns.replaced(record, moved, word))?;
+    let known = set.clone().or_else(|| model.set().ok());
+    let projection = Projection {
+        arguments,
+        runner: Runner::new(&model, set)?,
+        region: known.map(|set| Region::of(&model, &set)),
+        dim: model.projector().dim(),
+        x_dim: model.projector().x_dim(),
+    };
+    let report = projection.stream(&mut points, &mut sink)?;
+    sink.finish()?;
+    report.print(projection.runner.set(), common);
+    match report.problem() {
+        Some(_) if arguments.allow_infeasible => Ok(ExitCode::SUCCESS),
+        Some(_) if common.json => Ok(ExitCode::FAILURE),
+        Some(problem) => Err(anyhow!(problem)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The bytes that a writer has got.
+fn finished(writer: csv::Writer<Vec<u8>>) -> Result<Vec<u8>> {
+    writer
+        .into_inner()
+        .map_err(|error| anyhow!(error.to_string()))
+}
+
+/// What is done with each row.
+struct Projection<'a> {
+    arguments: &'a Arguments,
+    runner: Runner<'a>,
+    region: Option<Region>,
+    dim: usize,
+    x_dim: usize,
+}
+
+impl Projection<'_> {
+    /// Projects all rows, some blocks at a time on all threads, and writes them in their order.
+    fn stream(&self, points: &mut Points, sink: &mut Sink) -> Result<Report> {
+        let mut report = Report::default();
+        let at_once = BLOCKS_PER_THREAD * rayon::current_num_threads();
+        loop {
+            let mut blocks = Vec::new();
+            while blocks.len() < at_once {
+                match points.next_block()? {
+                    Some(block) => blocks.push(block),
+                    None => break,
+                }
+            }
+            if blocks.is_empty() {
+                return Ok(report);
+            }
+            let shared: &Points = points;
+            let done = blocks.par_iter().map(|block| self.block(shared, block));
+            for done in done.collect::<Vec<_>>() {
+                let (bytes, counts) = match done {
+                    Ok(done) => done?,
+                    Err(bad) => return Err(bad.error(&points.name, report.total())),
+                };
+                sink.write(&bytes)?;
+                report.add(counts);
+            }
         }
     }
-    sink.finish()?;
-    report.print(common);
-    Ok(())
+
+    /// The rows of a block as they are written, and their counts.
+    fn block(&self, points: &Points, block: &Block) -> Result<Result<(Vec<u8>, Report)>, BadRow> {
+        let chunk = points.parse(block)?;
+        let report = self.region_report(&chunk)?;
+        Ok(self.chunk(points, &chunk, report))
+    }
+
+    fn chunk(
+        &self,
+        points: &Points,
+        chunk: &Chunk,
+        mut report: Report,
+    ) -> Result<(Vec<u8>, Report)> {
+        let (projected, outcomes) = self.runner.run(chunk)?;
+        let mut writer = self.arguments.writer();
+        let rows = projected.chunks_exact(self.dim).zip(&outcomes);
+        for (record, (point, outcome)) in chunk.records.iter().zip(rows) {
+            let moved = (*outcome != Outcome::Kept.name()).then_some(point);
+            let word = (!self.arguments.no_outcome).then_some(*outcome);
+            points.columns.write(record, moved, word, &mut writer)?;
+        }
+        self.count(chunk, &outcomes, &mut report);
+        Ok((finished(writer)?, report))
+    }
+
+    fn rows<'c>(&self, chunk: &'c Chunk) -> impl Iterator<Item = (&'c [f64], &'c [f64])> {
+        let (dim, x_dim) = (self.dim, self.x_dim);
+        let rows = 0..chunk.records.len();
+        rows.map(move |row| {
+            (
+                &chunk.y[row * dim..][..dim],
+                &chunk.x[row * x_dim..][..x_dim],
+            )
+        })
+    }
+
+    /// Counts inputs outside of the region, or refuses the first.
+    fn region_report(&self, chunk: &Chunk) -> Result<Report, BadRow> {
+        let mut report = Report::default();
+        let Some(region) = &self.region else {
+            return Ok(report);
+        };
+        for (row, (y, x)) in self.rows(chunk).enumerate() {
+            let Some(what) = region.outside(y, x) else {
+                continue;
+            };
+            if self.arguments.refuse_outside {
+                let problem = format!("{what}, the region that the model was trained for");
+                return Err(BadRow::new(row + 1, problem));
+            }
+            report.outside += 1;
+            report.first_outside.get_or_insert((row + 1, what));
+        }
+        Ok(report)
+    }
+
+    /// Counts outcomes and violated constraints.
+    fn count(&self, chunk: &Chunk, outcomes: &[&'static str], report: &mut Report) {
+        let unverified = |name: &str| {
+            Outcome::ALL
+                .iter()
+                .any(|one| one.name() == name && !one.is_verified())
+        };
+        for (outcome, (y, x)) in outcomes.iter().zip(self.rows(chunk)) {
+            *report.outcomes.entry(outcome).or_default() += 1;
+            let Some(set) = self.runner.set() else {
+                continue;
+            };
+            report.unverified += usize::from(unverified(outcome));
+            if *outcome != Outcome::Kept.name() {
+                for name in set.violated(y, x) {
+                    *report.violated.entry(name).or_default() += 1;
+                }
+            }
+        }
+    }
 }
 
 /// The projector, with or without its guard.
@@ -153,7 +341,11 @@ impl<'a> Runner<'a> {
     fn new(model: &'a Model, set: Option<Arc<dyn Set>>) -> Result<Self> {
         Ok(match set {
             None => Self::Raw(model.projector()),
-            Some(set) => Self::Guarded(Box::new(model.guard(set)?)),
+            Some(set) => {
+                let guard = model.guard(set);
+                let guard = guard.context("no guard is possible; --raw projects without one")?;
+                Self::Guarded(Box::new(guard))
+            }
         })
     }
 
@@ -170,18 +362,21 @@ impl<'a> Runner<'a> {
         match self {
             Self::Raw(projector) => {
                 let (points, outcomes) = projector.project_rows(&rows.y, &rows.x)?;
-                Ok((
-                    points,
-                    outcomes.iter().map(|outcome| outcome.name()).collect(),
-                ))
+                Ok((points, outcomes.into_iter().map(untested).collect()))
             }
             Self::Guarded(guard) => {
                 let (points, outcomes) = guard.project_rows(&rows.y, &rows.x)?;
-                Ok((
-                    points,
-                    outcomes.iter().map(|outcome| outcome.name()).collect(),
-                ))
+                let names = outcomes.iter().map(|outcome| outcome.name());
+                Ok((points, names.collect()))
             }
         }
+    }
+}
+
+/// Where the latent was says nothing about the point.
+fn untested(outcome: RawOutcome) -> &'static str {
+    match outcome {
+        RawOutcome::NotFinite => outcome.name(),
+        RawOutcome::Inside | RawOutcome::Clamped => "untested",
     }
 }

@@ -1,76 +1,82 @@
-//! Where results go: standard output, or a file that appears when it is complete.
+//! Where results go: standard output, a device or a pipe, or a file that appears when it is complete.
 
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use csv::ByteRecord;
-use tempfile::NamedTempFile;
+use fabproj::support::NewFile;
 
-pub struct Sink {
-    writer: csv::Writer<BufWriter<Box<dyn Write>>>,
-    /// The file to be, and its place.
-    file: Option<(NamedTempFile, PathBuf)>,
+use crate::output::{self, STANDARD};
+
+pub enum Sink {
+    /// Written as it comes.
+    Stream(BufWriter<Box<dyn Write>>),
+    File {
+        writer: BufWriter<NewFileWriter>,
+        path: PathBuf,
+    },
+}
+
+/// A new file as a writer.
+pub struct NewFileWriter(Box<NewFile>);
+
+impl Write for NewFileWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.file().flush()
+    }
+}
+
+/// Whether a path is a device or a pipe, which is written to and never replaced.
+fn is_stream(path: &Path) -> bool {
+    let found = std::fs::metadata(path);
+    found.is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 impl Sink {
-    pub fn create(path: &Path, delimiter: u8) -> Result<Self> {
-        let (target, file): (Box<dyn Write>, _) = if path == Path::new("-") {
-            (Box::new(io::stdout()), None)
-        } else if path.exists() && !path.is_file() {
-            // A device or a pipe, which cannot be replaced by a new file.
-            let device = std::fs::OpenOptions::new().write(true).open(path);
-            (Box::new(device.with_context(|| cannot_write(path))?), None)
-        } else {
-            let temporary = temporary_beside(path).with_context(|| cannot_write(path))?;
-            let handle = temporary.reopen().with_context(|| cannot_write(path))?;
-            (Box::new(handle), Some((temporary, path.to_owned())))
-        };
-        let mut builder = csv::WriterBuilder::new();
-        builder.delimiter(delimiter).flexible(true);
-        Ok(Self {
-            writer: builder.from_writer(BufWriter::new(target)),
-            file,
+    /// Opens a place; a file that exists is replaced at the end if `force`, and is never one of the inputs.
+    pub fn create(path: &Path, force: bool, inputs: &[&Path]) -> Result<Self> {
+        if path == Path::new(STANDARD) {
+            return Ok(Self::Stream(BufWriter::new(Box::new(io::stdout()))));
+        }
+        if is_stream(path) {
+            let stream = OpenOptions::new().write(true).open(path);
+            let stream = stream.with_context(|| cannot_write(path))?;
+            return Ok(Self::Stream(BufWriter::new(Box::new(stream))));
+        }
+        output::check(path, force, inputs)?;
+        let file = NewFile::create(path).with_context(|| cannot_write(path))?;
+        Ok(Self::File {
+            writer: BufWriter::new(NewFileWriter(Box::new(file))),
+            path: path.to_owned(),
         })
     }
 
-    pub fn write(&mut self, record: &ByteRecord) -> Result<()> {
-        self.writer
-            .write_byte_record(record)
-            .context("cannot write the result")
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = match self {
+            Self::Stream(writer) => writer.write_all(bytes),
+            Self::File { writer, .. } => writer.write_all(bytes),
+        };
+        written.context("cannot write the result")
     }
 
     /// Completes the output; a file gets its name only now.
     pub fn finish(self) -> Result<()> {
-        let buffer = self.writer.into_inner().map_err(|error| error.into_error());
-        let mut buffer = buffer.context("cannot write the result")?;
-        buffer.flush().context("cannot write the result")?;
-        drop(buffer);
-        if let Some((temporary, path)) = self.file {
-            temporary
-                .as_file()
-                .sync_all()
-                .with_context(|| cannot_write(&path))?;
-            temporary
-                .persist(&path)
-                .map_err(|error| error.error)
-                .with_context(|| cannot_write(&path))?;
+        match self {
+            Self::Stream(mut writer) => writer.flush().context("cannot write the result"),
+            Self::File { writer, path } => {
+                let file = writer.into_inner().map_err(io::IntoInnerError::into_error);
+                let committed = file.and_then(|NewFileWriter(file)| file.commit());
+                committed.with_context(|| cannot_write(&path))
+            }
         }
-        Ok(())
     }
 }
 
 fn cannot_write(path: &Path) -> String {
     format!("cannot write {}; nothing was changed there", path.display())
-}
-
-fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".fabproj-").suffix(".tmp");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder.unwrap_or(Path::new(".")))
 }

@@ -1,12 +1,13 @@
 //! The log of a training: one JSON object per line.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use fabproj::support::target_of;
 use fabproj::{Event, Observer};
 use serde_json::{Map, Value, json};
 
@@ -21,13 +22,20 @@ pub struct Log {
 impl Log {
     /// Starts a log, or appends to one.
     pub fn open(path: PathBuf, append: bool) -> Result<Self> {
-        let file = File::options()
-            .create(true)
-            .write(true)
-            .append(append)
-            .truncate(!append)
-            .open(&path)
-            .with_context(|| format!("cannot write the log {}", path.display()))?;
+        let open = || {
+            target_of(&path)?;
+            let mut file = File::options()
+                .create(true)
+                .read(true)
+                .write(true)
+                .truncate(!append)
+                .open(&path)?;
+            let end = end_of_lines(&mut file)?;
+            file.set_len(end)?;
+            file.seek(SeekFrom::Start(end))?;
+            Ok::<_, io::Error>(file)
+        };
+        let file = open().with_context(|| format!("cannot write the log {}", path.display()))?;
         Ok(Self {
             path,
             started: Instant::now(),
@@ -56,6 +64,21 @@ impl Log {
             *file = None;
         }
     }
+}
+
+/// Where the last whole line ends: what a killed process or a full disk has left after it is not a record.
+fn end_of_lines(file: &mut File) -> io::Result<u64> {
+    let mut end = file.seek(SeekFrom::End(0))?;
+    let mut byte = [0];
+    while end > 0 {
+        file.seek(SeekFrom::Start(end - 1))?;
+        file.read_exact(&mut byte)?;
+        if byte == *b"\n" {
+            break;
+        }
+        end -= 1;
+    }
+    Ok(end)
 }
 
 impl Observer for Log {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use fabproj::labelled::{LabelledData, is_labelled_file, learn};
 use fabproj::set::{Counted, Set};
 use fabproj::{Checkpoints, Model, Plan, Recipe, Session, Settings, TrainError, train_with};
@@ -24,10 +24,9 @@ use self::progress::Progress;
 use self::settings::Preset;
 pub use self::settings::SettingOptions;
 use self::summary::Summary;
-use crate::interrupt::{STOPPED, stop_on_interrupt};
 use crate::options::Common;
-use crate::show::count;
-use crate::{bench, find, plot};
+use crate::show::{self, count};
+use crate::{bench, find, interrupt, output, plot};
 
 /// Single calls that are timed for the summary.
 const TIMED_CALLS: usize = 20_000;
@@ -37,8 +36,8 @@ const TIMED_CALLS: usize = 20_000;
 #[command(
     after_help = "The model is certified, then saved as a whole or not at all. MODEL.log.jsonl records the \
                   training, one JSON object per line. MODEL.checkpoint/ holds its state while it runs: after \
-                  Ctrl-C (exit code 130) or a crash, the same command with --resume goes on and gives the \
-                  same model, bit for bit.\n\n\
+                  Ctrl-C (exit code 130), termination (143) or a crash, the same command with --resume goes \
+                  on and gives the same model, bit for bit.\n\n\
                   Example:\n  fabproj train two-moons -o moons.safetensors --plot moons.svg\n  \
                   fabproj train shell-5d --preset small --seed 3 --setting phase-two=9000"
 )]
@@ -61,7 +60,8 @@ pub struct Arguments {
 pub struct Task {
     /// The set: a built-in name (`fabproj sets` lists them), a set file (.toml), or labelled points
     /// (.csv, .npz, .parquet)
-    set: String,
+    #[arg(required_unless_present = "list_settings")]
+    set: Option<String>,
 
     /// The model file to write; the set's name with .safetensors by default
     #[arg(short, long, value_name = "MODEL")]
@@ -75,7 +75,7 @@ pub struct Task {
     #[arg(long)]
     resume: bool,
 
-    /// Replace an existing model, and discard the checkpoints of a stopped training
+    /// Replace an existing model and figure, and discard the checkpoints of a stopped training
     #[arg(long, conflicts_with = "resume")]
     force: bool,
 
@@ -98,6 +98,10 @@ pub struct Task {
 /// Runs `fabproj train`.
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let Arguments { task, preset, .. } = arguments;
+    if task.settings.list_settings {
+        let base = preset.base(task.settings.quick);
+        return task.settings.list(&base, common);
+    }
     let settings = preset.settings(&task.settings, arguments.max_queries, common.seed)?;
     let advice = preset.advice(task.settings.quick);
     train(task, common, &settings, advice, settings.max_queries)
@@ -115,12 +119,9 @@ pub fn train(
     advice: &'static str,
     max_queries: Option<u64>,
 ) -> Result<ExitCode> {
-    if let Some(figure) = &task.plot {
-        plot::check(figure)?;
-    }
-    task.labelled()?;
     let model = task.model();
-    task.check_place(&model)?;
+    task.check_places(&model)?;
+    task.labelled()?;
     let training = Training {
         task,
         common,
@@ -134,6 +135,11 @@ pub fn train(
 }
 
 impl Task {
+    /// The set as it was typed.
+    fn set(&self) -> &str {
+        self.set.as_deref().unwrap_or_default()
+    }
+
     /// The labelled points, if the set is a file of them.
     ///
     /// # Errors
@@ -142,7 +148,7 @@ impl Task {
         let points = match self.points.get() {
             Some(points) => points,
             None => {
-                let points = self.labels.read(&self.set)?;
+                let points = self.labels.read(self.set())?;
                 self.points.get_or_init(|| points.map(Box::new))
             }
         };
@@ -152,14 +158,14 @@ impl Task {
     /// The set: built in, described by a file, or learned from labelled points.
     fn find_set(&self, common: &Common) -> Result<Arc<dyn Set>> {
         let Some(points) = self.labelled()? else {
-            return find::set(&self.set);
+            return find::set(self.set());
         };
         let settings = self.labels.settings(self.settings.quick)?;
         let rows = count(points.rows());
         common.note(format_args!("learning the set from {rows} labelled points"));
         let progress = Progress::new(common.quiet);
         let session = Session::new().observe(&progress);
-        let name = Path::new(&self.set).file_name().unwrap_or_default();
+        let name = Path::new(self.set()).file_name().unwrap_or_default();
         let name = name.to_string_lossy();
         let learned = learn(&name, points, &settings, common.seed, &session);
         progress.finish();
@@ -171,8 +177,8 @@ impl Task {
         if let Some(output) = &self.output {
             return output.clone();
         }
-        let path = Path::new(&self.set);
-        let file = is_labelled_file(path) || self.set.ends_with(".toml");
+        let path = Path::new(self.set());
+        let file = is_labelled_file(path) || self.set().ends_with(".toml");
         let name = if file {
             path.file_stem()
         } else {
@@ -181,32 +187,55 @@ impl Task {
         with_suffix(Path::new(name.unwrap_or_default()), ".safetensors")
     }
 
-    /// Refuses to overwrite a model or the state of a training.
-    fn check_place(&self, model: &Path) -> Result<()> {
-        let path = model.display();
-        if model.is_dir() {
-            bail!("{path} is a folder; name a file with -o MODEL");
+    /// Refuses to overwrite an input, a model, a figure or the state of a training.
+    fn check_places(&self, model: &Path) -> Result<()> {
+        let config = self.settings.config.as_deref();
+        let mut inputs = vec![Path::new(self.set())];
+        inputs.extend(config);
+        let replaces = self.force || self.resume;
+        if let Some(figure) = &self.plot {
+            plot::check(figure)?;
+            output::check(figure, replaces, &[&inputs[..], &[model]].concat())?;
         }
         let checkpoints = checkpoints(model);
+        if checkpoints.exists() {
+            // Whoever is at work there holds the lock.
+            open_checkpoints(model)?;
+        }
         let exist = Checkpoints::exist(&checkpoints);
         let folder = checkpoints.display();
         if self.resume && !exist {
             bail!("nothing to resume: {folder} holds no checkpoints; train without --resume");
         }
-        if self.force || self.resume {
-            return Ok(());
-        }
-        if exist {
+        if exist && !replaces {
             bail!(
                 "{folder} holds the checkpoints of a stopped training: --resume resumes it, --force starts \
                  again"
             );
         }
-        if model.exists() {
-            bail!("{path} exists: --force replaces it, -o MODEL names another file");
-        }
-        Ok(())
+        output::check(model, replaces, &inputs)
     }
+
+    /// What the command was asked for beside the recipe, which its checkpoints belong to as well.
+    fn identity(&self) -> Value {
+        json!({ "samples": self.samples })
+    }
+}
+
+/// The checkpoints beside a model, locked.
+fn open_checkpoints(model: &Path) -> Result<Checkpoints> {
+    let path = checkpoints(model);
+    Checkpoints::folder(&path).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::WouldBlock {
+            let model = model.display();
+            return anyhow!(
+                "another training writes to {model} ({}): {error}; wait for it, or name another file with \
+                 -o MODEL",
+                path.display()
+            );
+        }
+        anyhow!(error).context(format!("cannot write checkpoints to {}", path.display()))
+    })
 }
 
 /// The folder of checkpoints beside a model.
@@ -235,9 +264,8 @@ struct Training<'a> {
 impl Training<'_> {
     fn run(&self) -> Result<ExitCode> {
         let started = Instant::now();
-        // The log comes first: a place that cannot be written to is found before hours of work.
-        let log = Log::open(with_suffix(&self.model, ".log.jsonl"), self.task.resume)?;
         let checkpoints = self.checkpoints()?;
+        let log = Log::open(with_suffix(&self.model, ".log.jsonl"), self.task.resume)?;
         log.write(json!({
             "event": "start",
             "resumed": self.task.resume,
@@ -251,18 +279,24 @@ impl Training<'_> {
             .observe(&progress)
             .observe(&log)
             .checkpoints(&checkpoints)
-            .stop(stop_on_interrupt()?);
+            .stop(interrupt::stop_soon(farewell(&self.model))?);
+        self.check_identity(&session)?;
         let trained = train_with(&self.set, self.recipe, &session);
         progress.finish();
         let model = match trained {
             Err(TrainError::Stopped) => {
                 log.write(json!({ "event": "stopped" }));
-                return Ok(stopped());
+                eprintln!("{}", farewell(&self.model)());
+                return Ok(ExitCode::from(interrupt::code()));
             }
             Err(TrainError::OtherTraining { differences }) => bail!(
                 "the checkpoints belong to another training ({}); resume with the same set, settings and \
                  seed, or start again with --force",
                 differences.join("; ")
+            ),
+            Err(TrainError::Checkpoint { unit, reason }) => bail!(
+                "the checkpoint {unit} is damaged: {reason}; --force starts the training again, -o MODEL \
+                 trains beside it"
             ),
             trained => trained?,
         };
@@ -277,12 +311,35 @@ impl Training<'_> {
     /// The checkpoints to resume from, or none.
     fn checkpoints(&self) -> Result<Checkpoints> {
         let path = checkpoints(&self.model);
-        let failed = || format!("cannot write checkpoints to {}", path.display());
         if path.exists() && !self.task.resume {
-            let old = Checkpoints::folder(&path).with_context(failed)?;
-            old.remove().with_context(failed)?;
+            let old = open_checkpoints(&self.model)?;
+            old.remove()
+                .with_context(|| format!("cannot remove the checkpoints {}", path.display()))?;
         }
-        Checkpoints::folder(&path).with_context(failed)
+        open_checkpoints(&self.model)
+    }
+
+    /// Refuses to resume what was asked for otherwise: its certificate would be another.
+    fn check_identity(&self, session: &Session) -> Result<()> {
+        let own = self.task.identity();
+        let Some(found) = session.load(IDENTITY) else {
+            session.save(IDENTITY, || Ok(own.to_string().into_bytes()));
+            return Ok(());
+        };
+        let found: Value = serde_json::from_slice(&found).unwrap_or_default();
+        let text = |value: &Value| match &value["samples"] {
+            Value::Null => "left out".to_owned(),
+            samples => samples.to_string(),
+        };
+        if found != own {
+            bail!(
+                "the checkpoints belong to another training: its --samples is {}, not {}; resume with the \
+                 same options, or start again with --force",
+                text(&found),
+                text(&own)
+            );
+        }
+        Ok(())
     }
 
     /// What the certificate draws after so many queries.
@@ -306,10 +363,13 @@ impl Training<'_> {
         let plan = self.plan(training_queries, model.projector().charts());
         let certificate = model.certify(&self.set, &plan)?.clone();
         let queries = (training_queries, self.set.queries() - training_queries);
-        model.save(&self.model).context(
-            "the model was trained but not saved; its checkpoints are kept: the same command with --resume \
-             saves it",
-        )?;
+        model.save(&self.model).with_context(|| {
+            let advice = match last_states(&self.model) {
+                true => "its checkpoints are kept: the same command with --resume saves it",
+                false => "it has no checkpoints",
+            };
+            format!("the model was trained but not saved; {advice}")
+        })?;
         log.write(json!({ "event": "certified", "certificate": certificate }));
         log.write(json!({ "event": "saved", "model": self.model.display().to_string() }));
         let mut files = vec![self.model.clone(), log.path.clone()];
@@ -331,15 +391,35 @@ impl Training<'_> {
     }
 }
 
-/// Says how to resume.
-fn stopped() -> ExitCode {
-    let mut words: Vec<String> = std::env::args().collect();
-    words.retain(|word| word != "--force" && word != "--resume");
-    if let Some(command) = words.first_mut() {
-        let name = Path::new(command).file_name().unwrap_or_default();
-        *command = name.to_string_lossy().into_owned();
+/// The unit under which a command keeps what it was asked for.
+const IDENTITY: &str = "command";
+
+/// Whether checkpoints of a training were written.
+fn last_states(model: &Path) -> bool {
+    let entries = std::fs::read_dir(checkpoints(model)).into_iter().flatten();
+    let mut names = entries.flatten().map(|entry| entry.file_name());
+    names.any(|name| {
+        let name = name.to_string_lossy().into_owned();
+        name.ends_with(".state") && name != format!("{IDENTITY}.state")
+    })
+}
+
+/// Says how to resume, from what is on the disk.
+fn farewell(model: &Path) -> impl Fn() -> String + Send + 'static {
+    let model = model.to_owned();
+    move || {
+        let mut words: Vec<String> = std::env::args().collect();
+        words.retain(|word| word != "--force" && word != "--resume");
+        if let Some(command) = words.first_mut() {
+            let name = Path::new(command).file_name().unwrap_or_default();
+            *command = name.to_string_lossy().into_owned();
+        }
+        let command = show::plain(&words.join(" "));
+        let state = match (last_states(&model), Checkpoints::exist(checkpoints(&model))) {
+            (true, _) => "the checkpoints are saved",
+            (false, true) => "no checkpoint was written yet, and the training begins again",
+            (false, false) => return "stopped; nothing was saved".to_owned(),
+        };
+        format!("stopped; {state}. To resume:\n  {command} --resume")
     }
-    let command = words.join(" ");
-    eprintln!("stopped; the checkpoints are saved. To resume:\n  {command} --resume");
-    ExitCode::from(STOPPED)
 }

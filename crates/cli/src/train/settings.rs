@@ -1,6 +1,7 @@
 //! Settings of a training: a preset, then a file, then single assignments.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use fabproj::Settings;
@@ -10,6 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::failure::wrong_usage;
+use crate::options::Common;
+use crate::show;
 
 /// The settings to start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -21,6 +24,16 @@ pub enum Preset {
 }
 
 impl Preset {
+    /// The preset's settings as they are.
+    pub fn base(self, quick: bool) -> Settings {
+        match (self, quick) {
+            (Self::Default, false) => Settings::default(),
+            (Self::Default, true) => Settings::quick(),
+            (Self::Small, false) => Settings::small(),
+            (Self::Small, true) => Settings::quick_small(),
+        }
+    }
+
     /// The preset's settings with the changes that were asked for.
     pub fn settings(
         self,
@@ -28,12 +41,7 @@ impl Preset {
         max_queries: Option<u64>,
         seed: u64,
     ) -> Result<Settings> {
-        let base = match (self, options.quick) {
-            (Self::Default, false) => Settings::default(),
-            (Self::Default, true) => Settings::quick(),
-            (Self::Small, false) => Settings::small(),
-            (Self::Small, true) => Settings::quick_small(),
-        };
+        let base = self.base(options.quick);
         let adjusted = options.adjusted(&base)?;
         let settings = Settings {
             seed,
@@ -67,7 +75,11 @@ pub struct SettingOptions {
 
     /// A TOML file of settings; those that it leaves out stay as in the preset
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub(super) config: Option<PathBuf>,
+
+    /// List all settings with the values that they would have, and end
+    #[arg(long)]
+    pub list_settings: bool,
 
     /// One setting, such as `width=32`; may be repeated
     #[arg(long = "setting", value_name = "KEY=VALUE")]
@@ -75,6 +87,29 @@ pub struct SettingOptions {
 }
 
 impl SettingOptions {
+    /// Prints a preset's settings with the changes that were asked for, as a file of settings.
+    ///
+    /// # Errors
+    /// As for [`adjusted`](Self::adjusted).
+    pub fn list<C: Serialize + DeserializeOwned>(
+        &self,
+        base: &C,
+        common: &Common,
+    ) -> Result<ExitCode> {
+        let settings = self.adjusted(base)?;
+        if common.json {
+            show::print_json(&settings)?;
+        } else {
+            // TOML has no null: a setting without a value is left out, as in a file.
+            let mut value = serde_json::to_value(&settings)?;
+            if let Value::Object(fields) = &mut value {
+                fields.retain(|_, value| !value.is_null());
+            }
+            show::print(toml::to_string(&value)?.trim_end())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
     /// A preset's settings with the changes that were asked for. Fields that serde skips are not kept.
     ///
     /// # Errors
@@ -269,6 +304,7 @@ mod tests {
         let options = SettingOptions {
             quick: true,
             config: None,
+            list_settings: false,
             assignments: vec!["gate_depth=3".to_owned()],
         };
         let settings = Preset::Default.settings(&options, Some(5000), 7).unwrap();

@@ -94,7 +94,10 @@ impl Summary {
         let excess = certificate.mean_excess.map(|excess| {
             row(
                 "beyond the nearest",
-                format!("{} on average", number(excess)),
+                format!(
+                    "{} on average, Euclidean, in the units of y",
+                    number(excess)
+                ),
             )
         });
         let files: Vec<_> = self
@@ -107,29 +110,26 @@ impl Summary {
         } else {
             "missed"
         };
-        let mut rows = vec![
-            row("goals", goals.to_owned()),
-            row(
-                "feasible, projected",
-                bounded(certificate.raw_feasible, certificate.raw_lower_bound),
-            ),
-            row(
-                "feasible, guarded",
-                bounded(
-                    certificate.guarded_feasible,
-                    certificate.guarded_lower_bound,
-                ),
-            ),
-            row("coverage", coverage),
-        ];
+        let mut rows = Vec::new();
+        if let Some(record) = self.model.record().learned() {
+            rows.push(row("guard", labels::promise(&record.calibration)));
+            rows.push(row("labelled points", labels::points(record)));
+        }
+        rows.push(row("goals", goals.to_owned()));
+        if certificate.statistical {
+            // The promise above is all that is known about the truth.
+            let accepted = format!("{} of raw outputs", percent(certificate.raw_feasible));
+            rows.push(row("accepted by its test", accepted));
+        } else {
+            let raw = bounded(certificate.raw_feasible, certificate.raw_lower_bound);
+            rows.push(row("feasible, raw", raw));
+            rows.push(row("feasible, guarded", certify::guarded(certificate)));
+        }
+        rows.push(row("coverage", coverage));
         let worst = certify::worst_slice(certificate);
         rows.extend(worst.map(|worst| row("worst slice of x", worst)));
         rows.extend(certify::empty(certificate).map(|empty| row("empty", empty)));
         rows.extend(excess);
-        if let Some(record) = self.model.record().learned() {
-            rows.push(row("labelled points", labels::points(record)));
-            rows.push(row("guard", labels::promise(&record.calibration)));
-        }
         rows.extend([
             row(
                 "one call",
@@ -149,8 +149,20 @@ impl Summary {
                 ),
             ),
             row("written", files.join("\n")),
+            row("to go on", self.next_commands().join("\n")),
         ]);
         show::pairs(&rows)
+    }
+
+    /// Three commands to go on with.
+    fn next_commands(&self) -> [String; 3] {
+        let model = self.files.first().map(|path| path.display().to_string());
+        let model = model.unwrap_or_default();
+        [
+            format!("fabproj project {model} POINTS.csv -o feasible.csv"),
+            format!("fabproj inspect {model}"),
+            format!("fabproj certify {model} --samples 1000000"),
+        ]
     }
 
     /// What falls short, and what to try.

@@ -42,7 +42,7 @@ fn rows_after_the_first_chunk_are_counted_too() {
     write(folder.path(), "out.csv", "precious");
     let ran = run(
         folder.path(),
-        &["project", "ring", "points.csv", "-o", "out.csv"],
+        &["project", "ring", "points.csv", "-o", "out.csv", "--force"],
     );
     ran.failed(1, &["points.csv, row 5001 (line 5002)"]);
     assert_eq!(

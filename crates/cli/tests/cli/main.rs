@@ -4,6 +4,8 @@ mod bad_input;
 #[path = "../common/mod.rs"]
 mod common;
 mod examples;
+#[path = "../hostile/mod.rs"]
+mod hostile;
 mod labelled;
 mod model_commands;
 mod portfolio;

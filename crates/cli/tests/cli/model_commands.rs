@@ -7,7 +7,16 @@ use fabproj::Model;
 fn every_command_has_an_example_in_its_help() {
     let folder = folder();
     for command in [
-        "sets", "train", "project", "certify", "inspect", "plot", "bench",
+        "new",
+        "sets",
+        "train",
+        "project",
+        "certify",
+        "inspect",
+        "plot",
+        "bench",
+        "completions",
+        "man",
     ] {
         let help = run(folder.path(), &[command, "--help"]).done().stdout;
         assert!(

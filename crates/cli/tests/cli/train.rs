@@ -59,7 +59,7 @@ fn a_training_ends_with_a_table_and_files() {
     let folder = empty();
     let ran = train(folder.path(), &["-o", "model", "--plot", "model.svg"]).done();
     for part in [
-        "feasible, projected",
+        "feasible, raw",
         "feasible, guarded",
         "coverage",
         "one call",
@@ -135,14 +135,7 @@ fn an_existing_model_is_replaced_only_by_force() {
     let folder = empty();
     write(folder.path(), "concentric-circles.safetensors", "precious");
     let ran = train(folder.path(), &[]);
-    ran.failed(
-        1,
-        &[
-            "concentric-circles.safetensors exists",
-            "--force",
-            "-o MODEL",
-        ],
-    );
+    ran.failed(1, &["concentric-circles.safetensors exists", "--force"]);
     assert_eq!(files(folder.path()), ["concentric-circles.safetensors"]);
     train(folder.path(), &["--force", "-q"]).done();
     Model::load(folder.path().join("concentric-circles.safetensors")).unwrap();

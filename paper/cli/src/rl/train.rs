@@ -11,7 +11,7 @@ use fab_saferl::store::{RunKey, RunRecord, Store, VERSION};
 use fab_saferl::task::{canonical, open};
 use fab_saferl::train::{AlgorithmSettings, CheckedSettings, Session, TrainSettings, train};
 use fabproj_cli::failure::wrong_usage;
-use fabproj_cli::interrupt::{STOPPED, stop_on_interrupt};
+use fabproj_cli::interrupt::{self, stop_on_interrupt};
 use fabproj_cli::options::Common;
 use fabproj_cli::show;
 use fabproj_cli::train::SettingOptions;
@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
             Ok(record) => records.push(record),
             Err(RlError::Stopped) => {
                 common.note("stopped; the same command continues");
-                return Ok(ExitCode::from(STOPPED));
+                return Ok(ExitCode::from(interrupt::code()));
             }
             Err(error) => return Err(as_usage(error)),
         }

@@ -12,7 +12,7 @@ use fab_study::{Context, Effort, Objective, StudyError};
 
 use super::progress::Progress;
 use fabproj_cli::failure::wrong_usage;
-use fabproj_cli::interrupt::{STOPPED, stop_on_interrupt};
+use fabproj_cli::interrupt::{self, stop_on_interrupt};
 use fabproj_cli::options::Common;
 use fabproj_cli::show;
 
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         Ok(outcome) => report(&plan, &context, &store, &outcome, common),
         Err(StudyError::Stopped) => {
             common.note("stopped; finished runs are kept, the same command resumes the study");
-            Ok(ExitCode::from(STOPPED))
+            Ok(ExitCode::from(interrupt::code()))
         }
         Err(error) => Err(error.into()),
     }

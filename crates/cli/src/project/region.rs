@@ -1,0 +1,48 @@
+//! The region that a model was trained for.
+
+use fabproj::Model;
+use fabproj::set::{Interval, Set};
+
+use crate::show::number;
+
+/// How far outside of its interval a number still counts as inside, as a part of the width.
+const ROUNDING: f64 = 1e-9;
+
+/// The intervals of y and x that inputs were drawn from in training.
+pub struct Region {
+    names: Vec<String>,
+    y: Vec<Interval>,
+    x: Vec<Interval>,
+}
+
+impl Region {
+    pub fn of(model: &Model, set: &dyn Set) -> Self {
+        let record = model.record();
+        Self {
+            names: record
+                .names
+                .iter()
+                .chain(&record.x_names)
+                .cloned()
+                .collect(),
+            y: set.bounds(),
+            x: set.x_bounds(),
+        }
+    }
+
+    /// The first number of a row that is outside, in words.
+    pub fn outside(&self, y: &[f64], x: &[f64]) -> Option<String> {
+        let values = y.iter().zip(&self.y).chain(x.iter().zip(&self.x));
+        let is_outside = |value: f64, (low, high): Interval| {
+            let space = ROUNDING * (high - low);
+            value < low - space || value > high + space
+        };
+        let mut values = values.enumerate();
+        let found = values.find(|(_, (value, interval))| is_outside(**value, **interval));
+        found.map(|(place, (value, (low, high)))| {
+            let name = self.names.get(place).map_or("?", String::as_str);
+            let (low, high) = (number(*low), number(*high));
+            format!("{name} = {} is not in [{low}, {high}]", number(*value))
+        })
+    }
+}

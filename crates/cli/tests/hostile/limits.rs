@@ -1,0 +1,95 @@
+//! Endless, huge and strange inputs: limits with messages.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::words;
+use crate::common::{folder, run, run_with_input, write};
+
+#[test]
+fn a_stream_without_line_breaks_ends() {
+    let folder = folder();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("fabproj"))
+        .args(words("project ring -"))
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"y0,y1\n").unwrap();
+    // Until the command has read enough.
+    let mut sent = 0;
+    while input.write_all(&[b'1'; 1 << 16]).is_ok() {
+        sent += 1 << 16;
+        assert!(sent < 64 << 20, "it reads on");
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("line 2 is longer than"), "{said}");
+}
+
+#[test]
+fn long_fields_and_names_give_short_messages() {
+    let folder = folder();
+    let field = "x".repeat(500_000);
+    let ran = run_with_input(
+        folder.path(),
+        &["project", "ring"],
+        &format!("y0,y1\n1,{field}\n"),
+    );
+    assert!(ran.stderr.len() < 2500, "{}", ran.stderr.len());
+    ran.failed(1, &["is not a number", "500000 characters"]);
+    let name = "n".repeat(30_000);
+    let started = Instant::now();
+    let ran = run(folder.path(), &["train", &name]);
+    assert!(ran.stderr.len() < 2500, "{}", ran.stderr.len());
+    ran.failed(2, &["unknown set"]);
+    let variables: Vec<String> = (0..500).map(|index| format!("\"v{index}\"")).collect();
+    let bounds: Vec<String> = (0..500).map(|index| format!("v{index} = [0, 1]")).collect();
+    let set = format!(
+        "y = [{}]\nbounds = {{ {} }}\n[[constraint]]\nexpr = \"{name} <= 1\"\n",
+        variables.join(", "),
+        bounds.join(", ")
+    );
+    write(folder.path(), "long.toml", &set);
+    let ran = run(folder.path(), &["train", "long.toml"]);
+    assert!(ran.stderr.len() < 2500, "{}", ran.stderr.len());
+    ran.failed(1, &["unknown name"]);
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
+fn many_equations_are_read_in_time() {
+    let folder = folder();
+    let count = 300;
+    let names: Vec<String> = (0..count).map(|index| format!("\"v{index}\"")).collect();
+    let bounds: Vec<String> = (0..count)
+        .map(|index| format!("v{index} = [0, 1]"))
+        .collect();
+    let mut set = format!(
+        "y = [{}]\nbounds = {{ {} }}\n",
+        names.join(", "),
+        bounds.join(", ")
+    );
+    for index in 0..count / 3 {
+        let (a, b, c) = (3 * index, 3 * index + 1, 3 * index + 2);
+        set += &format!("[[constraint]]\nexpr = \"v{a} + v{b} + v{c} == 1\"\n");
+    }
+    write(folder.path(), "many.toml", &set);
+    let started = Instant::now();
+    // The figure cannot be written: the set is read first, and nothing is trained.
+    run(folder.path(), &words("certify ring many.toml")).failed(1, &["another set"]);
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        started.elapsed()
+    );
+}
