@@ -10,6 +10,7 @@ mod metadata;
 mod mujoco;
 mod packages;
 mod python;
+mod reliability;
 mod shell;
 mod test;
 mod workflows;
@@ -38,6 +39,10 @@ enum Task {
     Bench(bench::Arguments),
     /// Test the core and the library on AArch64, emulated by QEMU
     Arm,
+    /// Read mutated set files, tables and models for some minutes
+    Fuzz(reliability::Fuzz),
+    /// Run the guard over good and bad models, against an independent test
+    Soak(reliability::Soak),
     /// Fetch the MuJoCo library for the feature `mujoco` of fab-saferl
     Mujoco,
 }
@@ -49,6 +54,8 @@ fn main() -> ExitCode {
         Task::Api(arguments) => api::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Arm => arm::run(),
+        Task::Fuzz(arguments) => reliability::fuzz(&arguments),
+        Task::Soak(arguments) => reliability::soak(&arguments),
         Task::Mujoco => mujoco::run(),
     };
     outcome.unwrap_or_else(|error| {
