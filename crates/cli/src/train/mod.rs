@@ -119,9 +119,12 @@ pub fn train(
     advice: &'static str,
     max_queries: Option<u64>,
 ) -> Result<ExitCode> {
+    if task.labelled()?.is_none() {
+        // What is wrong with the set is said first.
+        find::set(task.set())?;
+    }
     let model = task.model();
     task.check_places(&model)?;
-    task.labelled()?;
     let training = Training {
         task,
         common,

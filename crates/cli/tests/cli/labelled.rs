@@ -85,7 +85,7 @@ fn a_model_is_trained_from_labels_and_guarded_by_what_it_learned() {
         "{}",
         inspected.stdout
     );
-    run(path, &["plot", "points.safetensors"]).done();
+    run(path, &["plot", "points.safetensors", "--force"]).done();
 
     // The truth may be asked about the model: its guard is still what was learned.
     let truth = [

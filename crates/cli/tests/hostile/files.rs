@@ -109,11 +109,7 @@ fn devices_and_pipes_are_written_to_or_refused_but_never_replaced() {
 #[test]
 fn a_second_training_hears_who_holds_the_first() {
     let folder = tempfile::tempdir().unwrap();
-    let long = [
-        words("train concentric-circles -o model --setting phase-two=1000000"),
-        words("--setting rounds=1 --samples 500"),
-    ]
-    .concat();
+    let long = long("");
     let mut first = Command::new(assert_cmd::cargo::cargo_bin("fabproj"))
         .args(&long)
         .current_dir(folder.path())
@@ -189,7 +185,9 @@ fn damaged_checkpoints_and_cut_logs_are_told() {
 }
 
 fn long(more: &str) -> Vec<&str> {
-    let long = "train concentric-circles -o model --setting phase-two=1000000 --setting rounds=1";
+    let long = "train concentric-circles -o model --setting phase-two=1000000 --setting rounds=1 \
+                --setting width=8 --setting depth=1 --setting phase-one=20 --setting feasible=600 \
+                --setting infeasible=600 --setting boundary=400";
     [words(long), words(more)].concat()
 }
 
@@ -227,7 +225,7 @@ fn a_full_disk_is_not_called_a_checkpoint() {
     let place = folder.path().join("small");
     std::fs::create_dir(&place).unwrap();
     let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+        .args(["-t", "tmpfs", "-o", "size=24k", "tmpfs"])
         .arg(&place)
         .stderr(Stdio::null())
         .status();

@@ -110,7 +110,7 @@ fn what_would_lose_or_fool_is_refused() {
         ("in.csv", "y0,y1\n3,0\n"),
         ("old.csv", "precious"),
         ("old.svg", "precious"),
-        ("old.toml", "seed = 1\n"),
+        ("old.toml", "width = 8\n"),
         ("twins.csv", "a,a,label\n1,2,1\n3,4,0\n"),
         ("open.csv", "y0,y1,label\n1,2,1\n\"3,4,0\n5,6,1\n"),
         ("semicolons.csv", "a;b;label\n1;2;1\n"),
