@@ -36,6 +36,9 @@ enum Kind {
     Model,
 }
 
+/// A real file.
+type Seed = (Kind, Vec<u8>);
+
 /// Reads bytes as a kind of file; whether they were one.
 fn try_reading(kind: Kind, bytes: &[u8], folder: &Path) -> bool {
     match kind {
@@ -86,7 +89,7 @@ fn read_file(bytes: &[u8], path: &Path) -> bool {
 }
 
 /// Real files of every kind.
-fn seeds() -> Result<Vec<(Kind, Vec<u8>)>, Box<dyn Error>> {
+fn seeds() -> Result<Vec<Seed>, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut seeds = Vec::new();
     let folders = [

@@ -20,7 +20,7 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use fabproj::core::{Anchor, Chart, LatentSet, Network, Weights};
+use fabproj::core::{Anchor, Chart, Network, Weights};
 use fabproj::set::{Set, built_in, from_toml};
 use fabproj::{Guard, Model, Outcome, Session, Settings, train_with};
 use rand::{RngExt, SeedableRng};
