@@ -325,8 +325,12 @@ impl Training<'_> {
     /// Refuses to resume what was asked for otherwise: its certificate would be another.
     fn check_identity(&self, session: &Session) -> Result<()> {
         let own = self.task.identity();
-        let Some(found) = session.load(IDENTITY) else {
+        if !self.task.resume {
             session.save(IDENTITY, || Ok(own.to_string().into_bytes()));
+            return Ok(());
+        }
+        // One that is damaged is found with the other states.
+        let Some(found) = session.load(IDENTITY) else {
             return Ok(());
         };
         let found: Value = serde_json::from_slice(&found).unwrap_or_default();
