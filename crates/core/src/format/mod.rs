@@ -5,7 +5,7 @@
 //! wrote them (see [`read_with`] and [`write_with`]).
 //!
 //! Bytes are not trusted. Before anything is allocated in proportion to a number in the file, that
-//! number is checked against [`MAX_BYTES`], [`MAX_HEADER_BYTES`], [`MAX_TENSORS`], [`MAX_VALUES`] and the limits of
+//! number is checked against [`MAX_BYTES`], [`MAX_HEADER_BYTES`], [`MAX_TENSORS`] and the limits of
 //! [`validate`](crate::validate); no input makes the reader panic.
 
 mod digest;
@@ -35,9 +35,9 @@ pub const MAX_HEADER_BYTES: usize = 4 << 20;
 /// The most tensors of a file.
 pub const MAX_TENSORS: usize = 16_384;
 /// The most arrays and objects of the metadata's JSON object.
-pub const MAX_CONTAINERS: usize = 32_768;
+const MAX_CONTAINERS: usize = 32_768;
 /// The most values of the metadata's JSON object.
-pub const MAX_VALUES: usize = 262_144;
+const MAX_VALUES: usize = 262_144;
 /// The key of the metadata entry.
 pub const METADATA_KEY: &str = "fabproj";
 
@@ -99,7 +99,7 @@ pub enum FormatError {
         what: &'static str,
         /// Number of values, or of arrays and objects.
         found: usize,
-        /// [`MAX_VALUES`] or another limit.
+        /// The most that there may be.
         limit: usize,
     },
     /// The file was damaged or edited after it was written.
