@@ -18,6 +18,8 @@ pub struct Block {
 pub struct Blocks {
     source: Box<dyn Read + Send + Sync>,
     scanner: RowScanner,
+    /// What one call has read.
+    buffer: Vec<u8>,
     /// The beginning of the next block.
     rest: Vec<u8>,
     line: u64,
@@ -29,6 +31,7 @@ impl Blocks {
         Self {
             source,
             scanner: RowScanner::new(delimiter),
+            buffer: vec![0; BYTES],
             rest: Vec::new(),
             line: 1,
             ended: false,
@@ -42,8 +45,12 @@ impl Blocks {
         let mut whole = None;
         while !self.ended && (whole.is_none() || bytes.len() < BYTES) {
             let from = bytes.len();
-            let part = (&mut self.source).take((BYTES - from % BYTES) as u64);
-            if read_some(part, &mut bytes)? == 0 {
+            let read = match self.source.read(&mut self.buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            bytes.extend_from_slice(&self.buffer[..read]);
+            if read == 0 {
                 self.scanner.finish()?;
                 self.ended = true;
                 break;
@@ -59,20 +66,6 @@ impl Blocks {
         self.line += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         Ok((!bytes.is_empty()).then_some(Block { bytes, line }))
     }
-}
-
-/// Appends what one call of `read` gives.
-fn read_some(mut source: impl Read, bytes: &mut Vec<u8>) -> io::Result<usize> {
-    let from = bytes.len();
-    bytes.resize(from + BYTES, 0);
-    let read = loop {
-        match source.read(&mut bytes[from..]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => break read,
-        }
-    };
-    bytes.truncate(from + read.as_ref().copied().unwrap_or(0));
-    read
 }
 
 #[cfg(test)]
