@@ -1,6 +1,6 @@
 //! Which columns of a file are y and x.
 
-use std::io::Write;
+use std::io;
 
 use anyhow::{Result, bail};
 use csv::ByteRecord;
@@ -84,8 +84,13 @@ impl Columns {
         })
     }
 
-    /// The numbers of a record, y and x, or what is wrong with one of them.
-    pub fn numbers(&self, record: &ByteRecord) -> Result<(Vec<f64>, Vec<f64>), String> {
+    /// Adds the numbers of a record to rows of y and x, or says what is wrong with one of them.
+    pub fn push_numbers(
+        &self,
+        record: &ByteRecord,
+        y: &mut Vec<f64>,
+        x: &mut Vec<f64>,
+    ) -> Result<(), String> {
         let parse = |place: &usize| {
             let text = record.get(*place).unwrap_or_default();
             let number = std::str::from_utf8(text)
@@ -96,8 +101,12 @@ impl Columns {
                 found => Err(self.problem(*place, text, found)),
             }
         };
-        let parsed = |places: &[usize]| places.iter().map(parse).collect::<Result<Vec<_>, _>>();
-        Ok((parsed(&self.y)?, parsed(&self.x)?))
+        for (places, values) in [(&self.y, y), (&self.x, x)] {
+            for place in places {
+                values.push(parse(place)?);
+            }
+        }
+        Ok(())
     }
 
     /// What is wrong with a field.
@@ -133,9 +142,9 @@ impl Columns {
                 continue;
             };
             number.clear();
-            // All digits of the f64: reading them back gives the very value that was checked.
-            write!(number, "{value}")?;
-            out.write_field(&number)?;
+            // The shortest digits that give, read back, the very value that was checked.
+            serde_json::to_writer(&mut number, &value).map_err(io::Error::from)?;
+            out.write_field(number.strip_suffix(b".0").unwrap_or(&number))?;
         }
         if let Some(outcome) = outcome {
             out.write_field(outcome)?;

@@ -108,11 +108,13 @@ impl Points {
     /// The rows of a block.
     pub fn parse(&self, block: &Block) -> Result<Chunk, BadRow> {
         let mut reader = reader(&block.bytes, self.delimiter);
-        let (mut chunk, mut record) = (Chunk::default(), ByteRecord::new());
+        let mut chunk = Chunk::default();
         loop {
+            let mut record = ByteRecord::new();
             let more = reader.read_byte_record(&mut record);
+            let row = chunk.records.len() + 1;
             let bad = |problem: String| BadRow {
-                row: chunk.records.len() + 1,
+                row,
                 // Lines are counted from the beginning of the block.
                 line: record.position().map_or(0, csv::Position::line) + block.line - 1,
                 problem,
@@ -124,10 +126,10 @@ impl Points {
             if found != expected {
                 return Err(bad(format!("expected {expected} columns, found {found}")));
             }
-            let (y, x) = self.columns.numbers(&record).map_err(bad)?;
-            chunk.y.extend(y);
-            chunk.x.extend(x);
-            chunk.records.push(record.clone());
+            self.columns
+                .push_numbers(&record, &mut chunk.y, &mut chunk.x)
+                .map_err(bad)?;
+            chunk.records.push(record);
         }
     }
 }
