@@ -135,15 +135,15 @@ mod tests {
 
     #[test]
     fn drawing_rows_of_a_slow_set_stops() {
-        let stop = AtomicBool::new(false);
+        static STOP: AtomicBool = AtomicBool::new(false);
         // Each answer takes a while: all rows would take minutes.
         let slow = FnSet::new("slow", [(-2.0, 2.0); 2], |y, _x| {
             std::thread::sleep(Duration::from_millis(2));
-            stop.store(true, Ordering::Relaxed);
+            STOP.store(true, Ordering::Relaxed);
             y[0].hypot(y[1]) <= 1.0
         });
         let started = Instant::now();
-        let session = Session::new().stop(&stop);
+        let session = Session::new().stop(&STOP);
         let trained = train_with(&slow, &Settings::quick(), &session);
         assert!(matches!(trained, Err(TrainError::Stopped)), "{trained:?}");
         assert!(started.elapsed() < Duration::from_secs(20));
