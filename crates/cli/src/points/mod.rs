@@ -115,8 +115,9 @@ impl Points {
             let row = chunk.records.len() + 1;
             let bad = |problem: String| BadRow {
                 row,
-                // Lines are counted from the beginning of the block.
-                line: record.position().map_or(0, csv::Position::line) + block.line - 1,
+                line: record
+                    .position()
+                    .map_or(0, |position| block.line_of(position)),
                 problem,
             };
             if !more.map_err(|error| bad(error.to_string()))? {
@@ -165,6 +166,14 @@ impl BadRow {
 }
 
 impl Block {
+    /// The line of a record in the file, which begins after empty lines.
+    fn line_of(&self, position: &csv::Position) -> u64 {
+        let rest = self.bytes.iter().skip(position.byte() as usize);
+        let empty = rest.take_while(|byte| matches!(byte, b'\n' | b'\r'));
+        let empty = empty.filter(|byte| **byte == b'\n').count() as u64;
+        position.line() + empty + self.line - 1
+    }
+
     fn empty() -> Self {
         Self {
             bytes: Vec::new(),

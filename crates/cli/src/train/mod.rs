@@ -286,6 +286,11 @@ impl Training<'_> {
         self.check_identity(&session)?;
         let trained = train_with(&self.set, self.recipe, &session);
         progress.finish();
+        let failed = matches!(&trained, Err(error) if !matches!(error, TrainError::Stopped));
+        if failed && !last_states(&self.model) && !self.task.resume {
+            // Nothing to resume: the way is free for another try.
+            let _ = checkpoints.remove();
+        }
         let model = match trained {
             Err(TrainError::Stopped) => {
                 log.write(json!({ "event": "stopped" }));
