@@ -1,5 +1,7 @@
 //! The paper's method as a recipe.
 
+use std::sync::Arc;
+
 use fabproj::labelled::LabelledData;
 use fabproj::set::{Set, SetError};
 use fabproj::{Recipe, Session, TrainError, Trained};
@@ -7,7 +9,7 @@ use fabproj::{Recipe, Session, TrainError, Trained};
 use crate::data::PaperData;
 use crate::error::PaperError;
 use crate::settings::CheckedPaperSettings;
-use crate::training::PaperTraining;
+use crate::training::{PaperTraining, PhaseOne};
 
 /// The paper states no goal for a training. This one serves to report a failed training.
 const GOAL: f64 = 0.99;
@@ -33,6 +35,7 @@ pub struct Paper {
     settings: CheckedPaperSettings,
     seed: u64,
     labelled: Option<PaperData>,
+    phase_one: Option<Arc<PhaseOne>>,
 }
 
 impl Paper {
@@ -43,6 +46,16 @@ impl Paper {
             settings,
             seed,
             labelled: None,
+            phase_one: None,
+        }
+    }
+
+    /// Starts from a finished phase 1 of the same data, seed and settings: the model is the same, in less time.
+    #[must_use]
+    pub fn with_phase_one(self, phase_one: Arc<PhaseOne>) -> Self {
+        Self {
+            phase_one: Some(phase_one),
+            ..self
         }
     }
 
@@ -91,7 +104,10 @@ impl Recipe for Paper {
                 PaperTraining::of_points(points.clone(), &self.settings, self.seed)?
             }
         };
-        let trained = training.run(session)?;
+        let trained = match &self.phase_one {
+            None => training.run(session)?,
+            Some(phase_one) => training.phase_two(phase_one, self.settings.weights, session)?,
+        };
         let summary_json = serde_json::to_string(&trained.summary)
             .map_err(|error| TrainError::Recipe(error.into()))?;
         Ok(Trained {

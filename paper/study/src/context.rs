@@ -14,14 +14,18 @@ use crate::problem::Objective;
 use crate::protocol::{Evaluation, Protocol};
 use crate::solver_net::Targets;
 use crate::store::{Found, Store, VERSION, digest, to_value};
+use crate::weight_search::Search;
 use crate::{Effort, StudyError, StudySet};
 
 /// How a projector is trained.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectorRecipe {
-    /// The paper's method.
+    /// The paper's method with the given weights of the losses.
     Paper(PaperSettings),
+    /// The paper's method with the weights that its released search chooses: see
+    /// [`weight_search`](crate::weight_search).
+    Searched(PaperSettings),
     /// The recipe of fabproj.
     // Its name in the keys of stored results.
     #[serde(rename = "shape")]
@@ -36,23 +40,6 @@ impl ProjectorRecipe {
             fields.insert("version".to_owned(), Settings::VERSION.into());
         }
         key
-    }
-
-    fn train(&self, set: &StudySet, seed: u64, session: &Session) -> Result<Model, StudyError> {
-        let model = match self {
-            Self::Default(settings) => {
-                let settings = Settings {
-                    seed,
-                    ..settings.clone()
-                };
-                train_with(set.set(), &settings, session)?
-            }
-            Self::Paper(settings) => {
-                let recipe = Paper::new(settings.clone().validate()?, seed);
-                train_with(set.set(), &recipe, session)?
-            }
-        };
-        Ok(model)
     }
 }
 
@@ -197,33 +184,85 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
+    /// The store, if there is one.
+    pub(crate) fn store(&self) -> Option<&'a Store> {
+        self.store
+    }
+
     /// The projector of a recipe: from memory, from the store, or trained now.
     ///
     /// # Errors
     /// [`StudyError`] when the training fails or the store cannot be used.
     pub fn projector(
         &self,
-        set: &StudySet,
+        set: &Arc<StudySet>,
         recipe: &ProjectorRecipe,
         seed: u64,
     ) -> Result<SharedProjector, StudyError> {
         let key = projector_key(set, recipe, seed);
         self.projectors.get_or_make(&key, || {
-            let model = match self.stored(&key)? {
-                Some(model) => model,
-                None => {
-                    let model = recipe.train(set, seed, &self.session())?;
-                    if let Some(store) = self.store {
-                        store.save_model(&key, &model)?;
-                    }
-                    model
-                }
-            };
+            let model = self.model(set, recipe, seed)?;
             Ok(SharedProjector {
                 projector: Arc::new(model.projector().clone()),
                 key: key.clone(),
             })
         })
+    }
+
+    /// The model of a recipe: from the store, or trained now.
+    fn model(
+        &self,
+        set: &Arc<StudySet>,
+        recipe: &ProjectorRecipe,
+        seed: u64,
+    ) -> Result<Model, StudyError> {
+        let key = projector_key(set, recipe, seed);
+        if let Some(model) = self.stored(&key)? {
+            return Ok(model);
+        }
+        let model = match recipe {
+            ProjectorRecipe::Default(settings) => {
+                let settings = Settings {
+                    seed,
+                    ..settings.clone()
+                };
+                train_with(set.set(), &settings, &self.session())?
+            }
+            ProjectorRecipe::Paper(settings) => {
+                let recipe = Paper::new(settings.clone().validate()?, seed);
+                train_with(set.set(), &recipe, &self.session())?
+            }
+            ProjectorRecipe::Searched(settings) => {
+                let chosen = self.searched(set, settings, seed)?;
+                self.model(set, &ProjectorRecipe::Paper(chosen), seed)?
+            }
+        };
+        self.keep_model(&key, &model)?;
+        Ok(model)
+    }
+
+    /// The settings with the weights that the released search chooses; without a second phase as they are.
+    fn searched(
+        &self,
+        set: &Arc<StudySet>,
+        settings: &PaperSettings,
+        seed: u64,
+    ) -> Result<PaperSettings, StudyError> {
+        let recipe = ProjectorRecipe::Searched(settings.clone());
+        let Some(search) = Search::new(set, "fab", Some(recipe), seed) else {
+            return Ok(settings.clone());
+        };
+        let record = search.run(false, self)?;
+        let chosen = record
+            .released()
+            .map_or(settings.weights, |trial| trial.weights);
+        Ok(search.with_weights(chosen))
+    }
+
+    /// Keeps a projector, if there is a store.
+    pub(crate) fn keep_model(&self, key: &str, model: &Model) -> Result<(), StudyError> {
+        self.store
+            .map_or(Ok(()), |store| store.save_model(key, model))
     }
 
     fn stored(&self, key: &str) -> Result<Option<Model>, StudyError> {

@@ -25,6 +25,7 @@
 mod context;
 mod effort;
 mod error;
+pub mod hole;
 mod machine;
 pub mod method;
 pub mod optimum;
@@ -43,4 +44,4 @@ pub use context::{Context, ProjectorRecipe, SharedProjector};
 pub use effort::Effort;
 pub use error::StudyError;
 pub use problem::{Objective, Problem};
-pub use sets::{SETS, StudySet};
+pub use sets::{PRINTED_SHELLS, SETS, StudySet};

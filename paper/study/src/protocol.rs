@@ -86,7 +86,16 @@ pub struct Answers {
     pub p99_us: f64,
     /// Microseconds per answer: the mean.
     pub mean_us: f64,
+    /// Their standard deviation. Zero in records of earlier builds.
+    #[serde(default)]
+    pub deviation_us: f64,
+    /// [`QUANTILES`] of f(y) − f* over the feasible answers. Empty without any, and in records of earlier builds.
+    #[serde(default)]
+    pub gap_quantiles: Vec<f64>,
 }
+
+/// The shares at which gaps are kept.
+pub const QUANTILES: [f64; 9] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0];
 
 impl Answers {
     /// Share of feasible answers.
@@ -141,13 +150,17 @@ impl Evaluation {
 
     /// Lets a solver answer all problems, and measures the answers.
     pub fn evaluate(&self, set: &StudySet, solver: &mut dyn Solver) -> Answers {
+        Answers::of(&self.ask(set, solver))
+    }
+
+    /// Lets a solver answer all problems, after a warm-up.
+    pub fn ask(&self, set: &StudySet, solver: &mut dyn Solver) -> Vec<Answer> {
         let dim = set.dim();
         let (mut y, mut wide, mut gradient) = (vec![0.0_f32; dim], vec![0.0; dim], vec![0.0; dim]);
         for problem in self.problems.iter().cycle().take(WARM_UP) {
             solver.answer(problem, &mut y);
         }
-        let (mut times, mut true_gaps) = (Vec::new(), Vec::new());
-        let (mut paper_gaps, mut violations) = (Vec::new(), Vec::new());
+        let mut answers = Vec::new();
         let known = self.best.iter().zip(&self.reference);
         for (problem, (best, reference)) in self.problems.iter().zip(known) {
             // A caller has just written the problem's numbers: the time to fetch them from main memory does
@@ -155,29 +168,77 @@ impl Evaluation {
             let asked = problem.clone();
             let start = Instant::now();
             solver.answer(&asked, &mut y);
-            times.push(start.elapsed().as_secs_f64() * 1e6);
+            let microseconds = start.elapsed().as_secs_f64() * 1e6;
             widen(&y, &mut wide);
-            let value = problem.value(&wide);
-            paper_gaps.push((value - reference).abs());
-            if set.set().contains(&wide, &[]) {
-                true_gaps.push(value - best);
-            } else {
-                let violation = set.set().violation(&wide, &[], &mut gradient);
-                violations.push(violation.unwrap_or(f64::NAN));
-            }
+            let violation = match set.set().contains(&wide, &[]) {
+                true => None,
+                false => set
+                    .set()
+                    .violation(&wide, &[], &mut gradient)
+                    .or(Some(f64::NAN)),
+            };
+            answers.push(Answer {
+                value: problem.value(&wide),
+                best: *best,
+                reference: *reference,
+                violation,
+                microseconds,
+                y: y.clone(),
+            });
         }
+        answers
+    }
+}
+
+/// The answer to one problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The point.
+    pub y: Vec<f32>,
+    /// f(y).
+    pub value: f64,
+    /// f*.
+    pub best: f64,
+    /// f(y_PGD).
+    pub reference: f64,
+    /// The set's violation; none for a feasible point.
+    pub violation: Option<f64>,
+    /// How long it took.
+    pub microseconds: f64,
+}
+
+impl Answers {
+    /// The figures of some answers.
+    pub fn of(answers: &[Answer]) -> Self {
+        let feasible = answers.iter().filter(|answer| answer.violation.is_none());
+        let true_gaps: Vec<f64> = feasible.map(|answer| answer.value - answer.best).collect();
+        let paper_gaps = answers
+            .iter()
+            .map(|answer| (answer.value - answer.reference).abs());
+        let violations = answers.iter().filter_map(|answer| answer.violation);
+        let mut times: Vec<f64> = answers.iter().map(|answer| answer.microseconds).collect();
         times.sort_unstable_by(f64::total_cmp);
-        Answers {
-            count: self.problems.len(),
+        let time = Moments::of(&times);
+        Self {
+            count: answers.len(),
             feasible: true_gaps.len(),
             true_gap: Moments::of(&true_gaps),
-            paper_gap: Moments::of(&paper_gaps),
-            violation: Moments::of(&violations),
+            paper_gap: Moments::of(&paper_gaps.collect::<Vec<_>>()),
+            violation: Moments::of(&violations.collect::<Vec<_>>()),
             p50_us: quantile(&times, 0.5),
             p99_us: quantile(&times, 0.99),
-            mean_us: Moments::of(&times).mean,
+            mean_us: time.mean,
+            deviation_us: time.deviation,
+            gap_quantiles: quantiles(true_gaps),
         }
     }
+}
+
+/// The kept quantiles of some gaps; none of none.
+fn quantiles(mut gaps: Vec<f64>) -> Vec<f64> {
+    gaps.sort_unstable_by(f64::total_cmp);
+    let shares = QUANTILES.iter().filter(|_| !gaps.is_empty());
+    shares.map(|share| quantile(&gaps, *share)).collect()
 }
 
 /// A quantile of sorted values.

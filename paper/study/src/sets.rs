@@ -20,6 +20,9 @@ pub const SETS: [&str; 7] = [
     "shell-10d",
 ];
 
+/// The shells as the paper prints them, 1 ≤ ‖y‖² ≤ 2; studied where they are named.
+pub const PRINTED_SHELLS: [&str; 3] = ["shell-sq-3d", "shell-sq-5d", "shell-sq-10d"];
+
 /// A set whose problems can be solved exactly.
 pub struct StudySet {
     name: String,
@@ -28,23 +31,24 @@ pub struct StudySet {
 }
 
 impl StudySet {
-    /// One of [`SETS`].
+    /// One of [`SETS`] or [`PRINTED_SHELLS`].
     ///
     /// # Errors
     /// [`StudyError::Unknown`] with the names most like it.
     pub fn open(name: &str) -> Result<Arc<Self>, StudyError> {
-        if !SETS.contains(&name) {
+        if !SETS.contains(&name) && !PRINTED_SHELLS.contains(&name) {
             return Err(StudyError::Unknown {
                 what: "set of the study",
                 name: name.to_owned(),
-                near: near_names(name, SETS),
+                near: near_names(name, SETS.into_iter().chain(PRINTED_SHELLS)),
             });
         }
         let optimum: Box<dyn Optimum> = match name {
             "blob-with-bite" => Box::new(Blob),
             "star-shaped" => Box::new(Star),
             "two-moons" => Box::new(Moons::new()),
-            _ => Box::new(Shell),
+            _ if PRINTED_SHELLS.contains(&name) => Box::new(Shell::PRINTED),
+            _ => Box::new(Shell::RELEASED),
         };
         Ok(Arc::new(Self {
             name: name.to_owned(),
@@ -90,7 +94,12 @@ impl StudySet {
     /// A point of the set where it has that value.
     pub fn best_point(&self, problem: &Problem) -> Vec<f64> {
         let mut y = vec![0.0; self.dim()];
-        self.optimum.solve(problem, &mut y);
+        self.solve(problem, &mut y);
         y
+    }
+
+    /// Writes that point.
+    pub fn solve(&self, problem: &Problem, y: &mut [f64]) {
+        self.optimum.solve(problem, y);
     }
 }

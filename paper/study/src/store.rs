@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fabproj::support::write_atomically;
-use fabproj::{FileError, Model};
+use fabproj::{Checkpoints, FileError, Model};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -211,6 +211,24 @@ impl Store {
     /// [`StudyError::Disk`] when the folder cannot be listed.
     pub fn searches(&self) -> Result<Vec<SearchRecord>, StudyError> {
         Ok(self.all(SEARCHES)?.0)
+    }
+
+    fn checkpoint_folder(&self, key: &str) -> PathBuf {
+        self.folder.join("unfinished").join(key)
+    }
+
+    /// Where an unfinished training keeps its state.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when the folder cannot be created.
+    pub fn checkpoints(&self, key: &str) -> Result<Checkpoints, StudyError> {
+        let path = self.checkpoint_folder(key);
+        Checkpoints::folder(&path).map_err(|source| disk("write", &path, source))
+    }
+
+    /// Removes the state of a training that is finished. A state that stays does no harm.
+    pub fn remove_checkpoints(&self, key: &str) {
+        let _ = fs::remove_dir_all(self.checkpoint_folder(key));
     }
 
     /// A projector. A file that is not a model is set aside.

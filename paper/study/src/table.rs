@@ -6,7 +6,7 @@ use crate::method::{Entry, Group, catalogue};
 use crate::problem::Objective;
 use crate::protocol::Answers;
 use crate::store::RunRecord;
-use crate::{SETS, StudyError};
+use crate::{PRINTED_SHELLS, SETS, StudyError};
 
 /// A mean over independent trainings.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,18 +59,28 @@ pub struct Cell {
     pub feasible: Estimate,
     /// f(y) − f* over feasible answers; none if there was no such answer.
     pub true_gap: Option<Estimate>,
+    /// The largest of them in any training.
+    pub largest_gap: Option<f64>,
+    /// [`QUANTILES`](crate::protocol::QUANTILES) of them, means over trainings; empty where they were not kept.
+    pub gap_quantiles: Vec<f64>,
     /// |f(y) − f(y_PGD)| over all answers.
     pub paper_gap: Estimate,
+    /// Its standard deviation over problems, as the paper's tables have it.
+    pub paper_gap_deviation: f64,
     /// The violation of infeasible answers; none if there was no such answer.
     pub violation: Option<Estimate>,
     /// The median time of an answer, microseconds.
     pub p50_us: f64,
     /// The time that 99 of 100 answers take at most, microseconds.
     pub p99_us: f64,
+    /// The mean time, microseconds.
+    pub mean_us: f64,
+    /// Its standard deviation over problems.
+    pub deviation_us: f64,
 }
 
 impl Cell {
-    fn of(answers: &[&Answers]) -> Option<Self> {
+    pub(crate) fn of(answers: &[&Answers]) -> Option<Self> {
         let each = |measure: &dyn Fn(&Answers) -> f64| {
             Estimate::of(answers.iter().map(|answers| measure(answers)))
         };
@@ -82,12 +92,39 @@ impl Cell {
             trainings: answers.len(),
             feasible: each(&Answers::feasible_share)?,
             true_gap: among(&|a| a.feasible > 0, &|a| a.true_gap.mean),
+            largest_gap: among(&|a| a.feasible > 0, &|a| a.true_gap.most).map(|gap| gap.most),
+            gap_quantiles: mean_quantiles(answers),
             paper_gap: each(&|a| a.paper_gap.mean)?,
+            paper_gap_deviation: each(&|a| a.paper_gap.deviation)?.mean,
             violation: among(&|a| a.feasible < a.count, &|a| a.violation.mean),
             p50_us: each(&|a| a.p50_us)?.mean,
             p99_us: each(&|a| a.p99_us)?.mean,
+            mean_us: each(&|a| a.mean_us)?.mean,
+            deviation_us: each(&|a| a.deviation_us)?.mean,
         })
     }
+
+    /// The standard deviation of feasibility over problems, as the paper's tables have it.
+    pub fn feasible_deviation(&self) -> f64 {
+        (self.feasible.mean * (1.0 - self.feasible.mean))
+            .max(0.0)
+            .sqrt()
+    }
+}
+
+/// Means over trainings of the quantiles that they kept.
+fn mean_quantiles(answers: &[&Answers]) -> Vec<f64> {
+    let kept: Vec<&Vec<f64>> = answers
+        .iter()
+        .map(|answers| &answers.gap_quantiles)
+        .filter(|quantiles| !quantiles.is_empty())
+        .collect();
+    let mean = |index: usize| {
+        let sum: f64 = kept.iter().map(|quantiles| quantiles[index]).sum();
+        sum / kept.len() as f64
+    };
+    let count = kept.iter().map(|quantiles| quantiles.len()).min();
+    (0..count.unwrap_or(0)).map(mean).collect()
 }
 
 /// One line of a table: a method, with or without the guard, and its cells by objective.
@@ -136,7 +173,7 @@ pub fn tables(records: &[RunRecord]) -> Result<Vec<Table>, StudyError> {
     }
     let mut tables = Vec::new();
     for group in Group::ALL {
-        for set in SETS {
+        for set in SETS.into_iter().chain(PRINTED_SHELLS) {
             let entries = catalogue().iter().filter(|entry| entry.group == group);
             let rows: Vec<Row> = entries.flat_map(|entry| rows(entry, set, &cells)).collect();
             if !rows.is_empty() {

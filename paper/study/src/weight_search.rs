@@ -1,19 +1,26 @@
 //! The paper's grid search of loss weights: 24 second phases from one first phase, and two ways to choose.
 //!
-//! As released, the highest score wins, the share of feasible decodes of the ball, and ties keep the
-//! first entry; a decoder that maps everything to one feasible point scores 100 %. Beside it stands a
+//! As released, the highest score wins, the share of feasible decodes of 500 points of the ball, and ties keep
+//! the first entry; a decoder that maps everything to one feasible point scores 100 %. Beside it stands a
 //! choice that does not reward collapse: enough feasible decodes first, then coverage.
+//!
+//! A later entry is chosen only if its score is higher. So the released choice is known once an entry scores
+//! 100 %, and the search may end there. Every finished entry is kept in the store: a stopped search goes on where
+//! it was.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use fab_method::{LossWeights, PaperSettings, PaperTraining, PhaseOne, grid, select_released};
-use fabproj::{Plan as CertificatePlan, Projector, certify};
+use fab_method::{
+    LossWeights, Paper, PaperSettings, PaperSummary, PaperTraining, PhaseOne, grid, select_released,
+};
+use fabproj::{Model, Plan as CertificatePlan, certify, train_with};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::context::ProjectorRecipe;
-use crate::store::{Store, VERSION};
+use crate::context::{ProjectorRecipe, projector_key};
+use crate::hole;
+use crate::store::{Found, Store, VERSION, digest};
 use crate::{Context, StudyError, StudySet};
 
 /// Points from which a candidate's feasibility and coverage are measured.
@@ -48,6 +55,10 @@ pub struct Trial {
     pub feasible: f64,
     /// Share of the set's cells that decodes reach.
     pub coverage: f64,
+    /// Feasible share of projected inputs from the hole; none where the set has no hole, and in records of
+    /// earlier builds.
+    #[serde(default)]
+    pub hole: Option<f64>,
     /// Batches of phase 2 per second.
     pub throughput: f64,
 }
@@ -57,14 +68,39 @@ pub struct Trial {
 pub struct SearchRecord {
     /// What it depends on.
     pub key: SearchKey,
-    /// All combinations, in the grid's order.
+    /// The combinations that are finished, in the grid's order.
     pub trials: Vec<Trial>,
-    /// Seconds of the whole search.
+    /// Seconds of the search so far.
     pub seconds: f64,
 }
 
 impl SearchRecord {
-    /// The combination that the released rule chooses.
+    /// Whether all combinations are there.
+    pub fn is_complete(&self) -> bool {
+        self.trials.len() == grid().count()
+    }
+
+    /// Whether the released choice is known: everything before the first full score is there, or simply
+    /// everything.
+    pub fn is_decided(&self) -> bool {
+        let full = self.trials.iter().position(|trial| trial.score >= 1.0);
+        let decided = |place: usize| grid().nth(place) == Some(self.trials[place].weights);
+        self.is_complete() || full.is_some_and(decided)
+    }
+
+    /// Adds a combination at its place in the grid.
+    fn insert(&mut self, trial: Trial) {
+        let place = |weights: &LossWeights| grid().position(|entry| entry == *weights);
+        let index = place(&trial.weights);
+        let before = self
+            .trials
+            .iter()
+            .filter(|other| place(&other.weights) < index);
+        let before = before.count();
+        self.trials.insert(before, trial);
+    }
+
+    /// The combination that the released rule chooses among those that are finished.
     pub fn released(&self) -> Option<&Trial> {
         let chosen = select_released(self.trials.iter().map(|trial| trial.score))?;
         self.trials.get(chosen)
@@ -99,8 +135,11 @@ impl Search {
         recipe: Option<ProjectorRecipe>,
         seed: u64,
     ) -> Option<Self> {
-        let Some(ProjectorRecipe::Paper(settings)) = recipe else {
-            return None;
+        // All ways to use the searched projector share one search.
+        let (method, settings) = match recipe? {
+            ProjectorRecipe::Paper(settings) => (method, settings),
+            ProjectorRecipe::Searched(settings) => ("fab", settings),
+            ProjectorRecipe::Default(_) => return None,
         };
         // Without a second phase there is nothing to weigh.
         (settings.phase_two_epochs > 0).then(|| Self {
@@ -120,6 +159,22 @@ impl Search {
         &self.key
     }
 
+    /// What is searched, whatever the method is called.
+    pub(crate) fn subject(&self) -> String {
+        let SearchKey {
+            set,
+            settings,
+            seed,
+            ..
+        } = &self.key;
+        digest(&(set, settings, seed))
+    }
+
+    /// The dimension of y.
+    pub(crate) fn dim(&self) -> usize {
+        self.set.dim()
+    }
+
     /// A name for messages.
     pub fn name(&self) -> String {
         let SearchKey {
@@ -128,53 +183,130 @@ impl Search {
         format!("{set}, weights of {method}, seed {seed}")
     }
 
-    /// One first phase, 24 second ones, on all threads.
+    /// One first phase, and second ones on all threads until the released choice is known, or all 24 of them if
+    /// the `whole` grid is asked for. What the store has is not repeated. With a store, the projectors of the
+    /// first combination and of the best so far are kept in it.
     ///
     /// # Errors
     /// [`StudyError`] when a training fails or is stopped.
-    pub fn run(&self, context: &Context<'_>) -> Result<SearchRecord, StudyError> {
+    pub fn run(&self, whole: bool, context: &Context<'_>) -> Result<SearchRecord, StudyError> {
         let start = Instant::now();
+        let record = self.kept(context)?;
+        let is_missing = |weights: &LossWeights| {
+            let mut trials = record.trials.iter();
+            trials.all(|trial| trial.weights != *weights)
+        };
+        let missing: Vec<LossWeights> = grid().filter(is_missing).collect();
+        let is_finished = |record: &SearchRecord| match whole {
+            true => record.is_complete(),
+            false => record.is_decided(),
+        };
+        if is_finished(&record) {
+            return Ok(record);
+        }
+        let phase_one = Arc::new(self.phase_one(context)?);
+        let before = record.seconds;
+        let record = Mutex::new(record);
+        let open = || record.lock().unwrap_or_else(PoisonError::into_inner);
+        let attempt = |weights: LossWeights| -> Result<(), StudyError> {
+            let (trial, model) = self.trial(&phase_one, weights, context)?;
+            let mut record = open();
+            let best = record.released().map_or(0.0, |best| best.score);
+            if weights == LossWeights::default() || trial.score >= best {
+                context.keep_model(&self.projector_key(weights), &model)?;
+            }
+            record.insert(trial);
+            record.seconds = before + start.elapsed().as_secs_f64();
+            context
+                .store()
+                .map_or(Ok(()), |store| store.save_search(&record))
+        };
+        for some in missing.chunks(rayon::current_num_threads()) {
+            some.par_iter().copied().try_for_each(attempt)?;
+            if is_finished(&open()) {
+                break;
+            }
+        }
+        if let Some(store) = context.store() {
+            store.remove_checkpoints(&digest(&self.key));
+        }
+        Ok(record.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What the store has of it.
+    fn kept(&self, context: &Context<'_>) -> Result<SearchRecord, StudyError> {
+        let found = context
+            .store()
+            .map(|store| store.search(&self.key))
+            .transpose()?;
+        Ok(match found {
+            Some(Found::This(record)) => record,
+            _ => SearchRecord {
+                key: self.key.clone(),
+                trials: Vec::new(),
+                seconds: 0.0,
+            },
+        })
+    }
+
+    /// The settings with other weights.
+    pub(crate) fn with_weights(&self, weights: LossWeights) -> PaperSettings {
+        PaperSettings {
+            weights,
+            ..self.key.settings.clone()
+        }
+    }
+
+    fn projector_key(&self, weights: LossWeights) -> String {
+        let recipe = ProjectorRecipe::Paper(self.with_weights(weights));
+        projector_key(&self.set, &recipe, self.key.seed)
+    }
+
+    /// The first phase, from its checkpoint if the search was stopped.
+    fn phase_one(&self, context: &Context<'_>) -> Result<PhaseOne, StudyError> {
         let settings = self.key.settings.clone().validate()?;
         let training = PaperTraining::new(self.set.set(), &settings, self.key.seed)?;
-        let phase_one = training.phase_one(&context.session())?;
-        let weights: Vec<LossWeights> = grid().collect();
-        let trials: Result<Vec<Trial>, StudyError> = weights
-            .into_par_iter()
-            .map(|weights| self.trial(&training, &phase_one, weights, context))
-            .collect();
-        Ok(SearchRecord {
-            key: self.key.clone(),
-            trials: trials?,
-            seconds: start.elapsed().as_secs_f64(),
-        })
+        let Some(store) = context.store() else {
+            return Ok(training.phase_one(&context.session())?);
+        };
+        let checkpoints = store.checkpoints(&digest(&self.key))?;
+        let session = context.session().checkpoints(&checkpoints);
+        Ok(training.phase_one(&session)?)
     }
 
     /// Trains and measures one combination.
     fn trial(
         &self,
-        training: &PaperTraining<'_>,
-        phase_one: &PhaseOne,
+        phase_one: &Arc<PhaseOne>,
         weights: LossWeights,
         context: &Context<'_>,
-    ) -> Result<Trial, StudyError> {
+    ) -> Result<(Trial, Model), StudyError> {
         let start = Instant::now();
-        let trained = training.phase_two(phase_one, weights, &context.session())?;
+        let settings = self.with_weights(weights).validate()?;
+        let recipe = Paper::new(settings, self.key.seed).with_phase_one(Arc::clone(phase_one));
+        let model = train_with(self.set.set(), &recipe, &context.session())?;
         let seconds = start.elapsed().as_secs_f64();
+        let summary: Option<PaperSummary> =
+            serde_json::from_str(&model.record().training_json()).ok();
+        let steps = summary
+            .as_ref()
+            .and_then(|summary| summary.phase_two.as_ref());
+        let steps = steps.map_or(0, |phase| phase.steps);
         let plan = CertificatePlan {
             samples: SAMPLES,
             seed: self.key.seed,
             ..CertificatePlan::default()
         };
-        let projector = Projector::new(&trained.weights)?;
-        let certificate = certify(self.set.set(), &projector, &plan)?;
-        let steps = trained.summary.phase_two.map_or(0, |phase| phase.steps);
-        Ok(Trial {
+        let certificate = certify(self.set.set(), model.projector(), &plan)?;
+        let trial = Trial {
             weights,
-            score: trained.summary.score.unwrap_or(0.0),
+            score: summary.and_then(|summary| summary.score).unwrap_or(0.0),
             feasible: certificate.raw_feasible,
             coverage: certificate.coverage.unwrap_or(0.0),
+            hole: hole::feasible_share(&self.set, model.projector(), SAMPLES)?,
             throughput: steps as f64 / seconds.max(1e-9),
-        })
+        };
+        Ok((trial, model))
     }
 }
 
@@ -188,8 +320,8 @@ pub fn tuned_weights(store: &Store) -> Result<Option<String>, StudyError> {
         return Ok(None);
     }
     let mut text = String::from(
-        "set,config,choice,lambda_recon,lambda_feas,lambda_latent,lambda_geom,lambda_hinge,throughput,\
-         score,feasible,coverage,seed,effort\n",
+        "set,config,latent,choice,tried,lambda_recon,lambda_feas,lambda_latent,lambda_geom,lambda_hinge,\
+         throughput,score,feasible,hole,coverage,seed,effort\n",
     );
     for search in &searches {
         let choices = [
@@ -202,6 +334,7 @@ pub fn tuned_weights(store: &Store) -> Result<Option<String>, StudyError> {
                 score,
                 feasible,
                 coverage,
+                hole,
                 throughput,
             }) = trial
             else {
@@ -221,9 +354,14 @@ pub fn tuned_weights(store: &Store) -> Result<Option<String>, StudyError> {
                 settings,
                 ..
             } = &search.key;
+            let hole = hole.map_or_else(String::new, |share| format!("{share:.4}"));
+            let latent_dim = settings
+                .latent_dim
+                .map_or_else(String::new, |dim| dim.to_string());
+            let tried = search.trials.len();
             text.push_str(&format!(
-                "{set},{method},{choice},{reconstruction},{feasibility},{latent},{geometry},{hinge},\
-                 {throughput:.2},{score:.4},{feasible:.4},{coverage:.4},{seed},{}\n",
+                "{set},{method},{latent_dim},{choice},{tried},{reconstruction},{feasibility},{latent},{geometry},\
+                 {hinge},{throughput:.2},{score:.4},{feasible:.4},{hole},{coverage:.4},{seed},{}\n",
                 settings.effort
             ));
         }
@@ -247,6 +385,7 @@ mod tests {
                 score: *score,
                 feasible: *score,
                 coverage: *coverage,
+                hole: None,
                 throughput: 100.0,
             });
         SearchRecord {
@@ -278,6 +417,35 @@ mod tests {
         let search = record(&[(0.4, 1.0), (0.9, 0.1), (0.9, 0.1)]);
         assert_eq!(chosen(search.covering()), 1.0);
         assert!(record(&[]).covering().is_none());
+    }
+
+    #[test]
+    fn the_choice_is_known_at_the_first_full_score_and_not_before() {
+        let mut search = record(&[]);
+        let entries: Vec<LossWeights> = grid().collect();
+        let mut add = |index: usize, score: f64| {
+            let trial = Trial {
+                weights: entries[index],
+                score,
+                feasible: score,
+                coverage: 0.5,
+                hole: None,
+                throughput: 100.0,
+            };
+            search.insert(trial);
+            (
+                search.is_decided(),
+                search.released().map(|trial| trial.weights),
+            )
+        };
+        assert_eq!(add(0, 0.99), (false, Some(entries[0])));
+        // An entry before it is missing, which may be full too.
+        assert_eq!(add(2, 1.0), (false, Some(entries[2])));
+        assert_eq!(add(1, 0.5), (true, Some(entries[2])));
+        assert_eq!(add(7, 1.0), (true, Some(entries[2])));
+        assert!(!search.is_complete());
+        let weights: Vec<LossWeights> = search.trials.iter().map(|trial| trial.weights).collect();
+        assert_eq!(weights, [0, 1, 2, 7].map(|index| entries[index]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `fab-paper study`: the paper's optimization study.
 
+mod answers;
 mod progress;
 mod report;
 mod run;
@@ -20,6 +21,8 @@ pub struct Arguments {
 enum Command {
     /// Train and evaluate methods; finished runs are kept and never repeated
     Run(run::Arguments),
+    /// Write every answer to every problem as CSV
+    Answers(answers::Arguments),
     /// Write the tables and figures of a store: HTML, Markdown, LaTeX, CSV
     Report(report::Arguments),
 }
@@ -27,6 +30,7 @@ enum Command {
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     match &arguments.command {
         Command::Run(arguments) => run::run(arguments, common),
+        Command::Answers(arguments) => answers::run(arguments, common),
         Command::Report(arguments) => report::run(arguments, common),
     }
 }

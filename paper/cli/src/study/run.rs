@@ -24,15 +24,47 @@ use fabproj_cli::show;
                   fab-paper study run --sets two-moons,star-shaped --methods fab,fabproj --seeds 101,102"
 )]
 pub struct Arguments {
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
+    let chosen = &arguments.chosen;
+    let plan = chosen.plan(common)?;
+    let store = Store::open(&chosen.store)?;
+    let progress = Progress::new(common.quiet);
+    let context = Context::in_memory(chosen.effort())
+        .with_protocol(chosen.protocol())
+        .with_store(&store)
+        .with_observer(&progress)
+        .with_stop(stop_on_interrupt()?);
+    let threads = rayon::current_num_threads();
+    let pending = Pending::of(&plan, &context, &store)?;
+    progress.announce(&plan, &pending, threads);
+    let outcome = pending.execute(threads);
+    progress.finish();
+    match outcome {
+        Ok(outcome) => report(&plan, &context, &store, &outcome, common),
+        Err(StudyError::Stopped) => {
+            common.note("stopped; finished runs are kept, the same command resumes the study");
+            Ok(ExitCode::from(interrupt::code()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What is run: the options that `run` and `answers` share.
+#[derive(clap::Args)]
+pub struct Chosen {
     /// The folder of results
     #[arg(long, value_name = "FOLDER", default_value = "study")]
-    store: PathBuf,
+    pub store: PathBuf,
 
     /// A first impression in minutes: fewer epochs of the paper's method, fewer steps of ours
     #[arg(long)]
     quick: bool,
 
-    /// Sets; all seven by default
+    /// Sets; all seven by default. shell-sq-3d and its like are the shells as printed
     #[arg(long, value_name = "SET,…", value_delimiter = ',')]
     sets: Vec<String>,
 
@@ -40,7 +72,7 @@ pub struct Arguments {
     #[arg(long, value_name = "OBJECTIVE,…", value_delimiter = ',')]
     objectives: Vec<String>,
 
-    /// Tables: main (by default), fair, ablations, weights (the grid search of loss weights)
+    /// Tables: main (by default), fair, parts, ablations, weights (the whole grid of loss weights)
     #[arg(long, value_name = "TABLE,…", value_delimiter = ',')]
     tables: Vec<String>,
 
@@ -66,34 +98,15 @@ pub struct Arguments {
     problems: usize,
 }
 
-pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
-    if arguments.draws == 0 || arguments.problems == 0 {
-        return Err(wrong_usage("--draws and --problems must be at least 1"));
-    }
-    let plan = Plan::new(&arguments.selection(common), &arguments.effort()).map_err(wrong_usage)?;
-    let store = Store::open(&arguments.store)?;
-    let progress = Progress::new(common.quiet);
-    let context = Context::in_memory(arguments.effort())
-        .with_protocol(arguments.protocol())
-        .with_store(&store)
-        .with_observer(&progress)
-        .with_stop(stop_on_interrupt()?);
-    let threads = rayon::current_num_threads();
-    let pending = Pending::of(&plan, &context, &store)?;
-    progress.announce(&plan, &pending, threads);
-    let outcome = pending.execute(threads);
-    progress.finish();
-    match outcome {
-        Ok(outcome) => report(&plan, &context, &store, &outcome, common),
-        Err(StudyError::Stopped) => {
-            common.note("stopped; finished runs are kept, the same command resumes the study");
-            Ok(ExitCode::from(interrupt::code()))
+impl Chosen {
+    /// The runs.
+    pub fn plan(&self, common: &Common) -> Result<Plan> {
+        if self.draws == 0 || self.problems == 0 {
+            return Err(wrong_usage("--draws and --problems must be at least 1"));
         }
-        Err(error) => Err(error.into()),
+        Plan::new(&self.selection(common), &self.effort()).map_err(wrong_usage)
     }
-}
 
-impl Arguments {
     fn selection(&self, common: &Common) -> Selection {
         Selection {
             sets: self.sets.clone(),
@@ -107,7 +120,8 @@ impl Arguments {
         }
     }
 
-    fn effort(&self) -> Effort {
+    /// How much each training gets.
+    pub fn effort(&self) -> Effort {
         if self.quick {
             Effort::quick()
         } else {
@@ -115,7 +129,8 @@ impl Arguments {
         }
     }
 
-    fn protocol(&self) -> Protocol {
+    /// How many problems are asked.
+    pub fn protocol(&self) -> Protocol {
         Protocol {
             draws: self.draws,
             problems: self.problems,

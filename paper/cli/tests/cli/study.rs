@@ -40,6 +40,41 @@ fn a_study_prints_its_table_is_kept_and_reported() {
 }
 
 #[test]
+fn answers_are_written_problem_by_problem() {
+    let folder = folder();
+    let mut arguments = RUN;
+    arguments[1] = "answers";
+    let text = run(folder.path(), &arguments).done().stdout;
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    // Two methods, three objectives, ten problems.
+    assert_eq!(lines.len(), 61);
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()));
+    let column = |name: &str| {
+        lines[0]
+            .iter()
+            .position(|column| *column == name)
+            .expect(name)
+    };
+    for line in &lines[1..] {
+        let number = |name: &str| -> f64 { line[column(name)].parse().expect(name) };
+        let gap = number("value") - number("optimum");
+        assert!((gap - number("gap")).abs() < 1e-9);
+        assert_eq!(
+            line[column("violation")].is_empty(),
+            line[column("feasible")] == "true"
+        );
+        assert!(
+            gap > -1e-6 || line[column("feasible")] == "false",
+            "{line:?}"
+        );
+    }
+    let file = [&arguments[..], &["--csv", "answers.csv"]].concat();
+    run(folder.path(), &file).done();
+    let written = fs::read_to_string(folder.path().join("answers.csv")).expect("the file");
+    assert_eq!(written.lines().count(), 61);
+}
+
+#[test]
 fn unknown_names_bring_near_ones() {
     let folder = folder();
     let study = |option: &str, name: &str| run(folder.path(), &["study", "run", option, name]);

@@ -1,9 +1,9 @@
 //! The paper's method as a recipe: deterministic, resumable, recorded.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use fab_method::{Paper, PaperError, PaperSettings};
+use fab_method::{LossWeights, Paper, PaperError, PaperSettings, PaperTraining};
 use fabproj::set::{FnSet, built_in, from_toml};
 use fabproj::{Checkpoints, Event, Model, Session, TrainError, train_with};
 
@@ -149,4 +149,22 @@ fn labelled_points_need_a_set_of_their_dimensions() {
     };
     let refused = Paper::new(checked(unmasked), 1).with_labelled(&points);
     assert_eq!(refused.err(), Some(PaperError::LabelsOnly));
+}
+
+#[test]
+fn a_finished_first_phase_gives_the_same_model() {
+    let set = built_in("star-shaped").unwrap();
+    let settings = PaperSettings {
+        weights: LossWeights {
+            hinge: 1.0,
+            ..LossWeights::default()
+        },
+        ..short()
+    };
+    let training = PaperTraining::new(&set, &checked(short()), 3).unwrap();
+    let phase_one = Arc::new(training.phase_one(&Session::new()).unwrap());
+    let recipe = Paper::new(checked(settings.clone()), 3).with_phase_one(phase_one);
+    let shared = train_with(&set, &recipe, &Session::new()).unwrap();
+    let whole = train("star-shaped", settings, 3);
+    assert_eq!(shared.to_bytes().unwrap(), whole.to_bytes().unwrap());
 }

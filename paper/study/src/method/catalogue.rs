@@ -7,16 +7,20 @@ use fabproj::support::near_names;
 
 use super::Method;
 use super::augmented_lagrangian::AugmentedLagrangian;
+use super::exact::Exact;
 use super::fab::Fab;
 use super::fsnet::{FsNet, Style};
 use super::homeomorphic::{Homeomorphic, MappingConfig};
 use super::interior_point::InteriorPoint;
-use super::ours::Ours;
+use super::lookup::Lookup;
+use super::ours::{NoNetwork, Ours};
 use super::penalty::Penalty;
 use super::penalty_net::PenaltyNet;
+use super::polish::Polish;
 use super::projected_gradient::ProjectedGradient;
-use crate::solver_net::{Supervised, Unsupervised};
-use crate::{Effort, StudyError};
+use super::violation_descent::ViolationDescent;
+use crate::solver_net::{Features, Supervised, Unsupervised};
+use crate::{Effort, ProjectorRecipe, StudyError};
 
 /// The table that a method belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,22 +30,36 @@ pub enum Group {
     Main,
     /// Baselines with our training budget, our loss, our polish and our guard.
     Fair,
+    /// fabproj without one of its parts.
+    Parts,
     /// The paper's ablations.
     Ablations,
 }
 
 impl Group {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Main, Self::Fair, Self::Ablations];
+    pub const ALL: [Self; 4] = [Self::Main, Self::Fair, Self::Parts, Self::Ablations];
 
     /// The word for the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Main => "main",
             Self::Fair => "fair",
+            Self::Parts => "parts",
             Self::Ablations => "ablations",
         }
     }
+}
+
+/// The sets that tables have a method for.
+#[derive(Clone, Copy)]
+enum Scope {
+    /// All.
+    All,
+    /// Those of the plane: the paper has it there only.
+    Plane,
+    /// Those of space that do not have this dimension, since another entry stands for that one.
+    SpaceWithout(usize),
 }
 
 type Maker = Box<dyn Fn(&Effort) -> Box<dyn Method> + Send + Sync>;
@@ -56,8 +74,8 @@ pub struct Entry {
     pub paper: Option<String>,
     /// The table that it belongs to.
     pub group: Group,
-    /// Whether the paper has it for the sets of the plane only.
-    pub planar: bool,
+    /// The sets that tables have it for.
+    scope: Scope,
     /// Whether its answers are asked for under our guard as well.
     pub guarded: bool,
     make: Maker,
@@ -74,7 +92,7 @@ impl Entry {
             label: label.to_owned(),
             paper: None,
             group,
-            planar: false,
+            scope: Scope::All,
             guarded: false,
             make: Box::new(move |effort| Box::new(make(effort))),
         }
@@ -90,8 +108,25 @@ impl Entry {
 
     fn planar(self) -> Self {
         Self {
-            planar: true,
+            scope: Scope::Plane,
             ..self
+        }
+    }
+
+    /// For sets of more than two dimensions, but not of so many.
+    fn in_space_without(self, dim: usize) -> Self {
+        Self {
+            scope: Scope::SpaceWithout(dim),
+            ..self
+        }
+    }
+
+    /// Whether tables have it for a set of this dimension.
+    pub fn is_for(&self, dim: usize) -> bool {
+        match self.scope {
+            Scope::All => true,
+            Scope::Plane => dim == 2,
+            Scope::SpaceWithout(other) => dim > 2 && dim != other,
         }
     }
 
@@ -128,11 +163,15 @@ pub fn find(name: &str) -> Result<&'static Entry, StudyError> {
 }
 
 fn entries() -> Vec<Entry> {
-    let mut entries = classical();
+    let mut entries = simple();
+    entries.extend(classical());
     entries.extend(networks());
+    entries.extend(paper_method());
     entries.extend(paper_variants());
     entries.extend(ours());
     entries.extend(networks_with_our_budget());
+    entries.extend(our_solver_with_their_projector());
+    entries.extend(parts());
     entries.extend(ablations());
     entries
 }
@@ -161,7 +200,38 @@ fn classical() -> Vec<Entry> {
             "interior-point",
             "interior point",
             "Interior Point",
-            |names| Entry::new(names, Group::Main, |_| InteriorPoint),
+            |names| {
+                let make = |_: &Effort| InteriorPoint {
+                    starts_inside: true,
+                };
+                Entry::new(names, Group::Main, make)
+            },
+        ),
+        Entry::new(
+            ("interior-point-released", "interior point, as released"),
+            Group::Main,
+            |_| InteriorPoint {
+                starts_inside: false,
+            },
+        )
+        .planar(),
+    ]
+}
+
+/// Simple competitors that know the set: by closed forms, by a table, by its violation.
+fn simple() -> Vec<Entry> {
+    vec![
+        Entry::new(("exact", "exact solver"), Group::Main, |_| Exact),
+        Entry::new(("lookup", "table of 1000 points"), Group::Main, |_| {
+            Lookup::default()
+        }),
+        Entry::new(
+            (
+                "violation-descent",
+                "projected gradient along the violation",
+            ),
+            Group::Main,
+            |_| ViolationDescent,
         ),
     ]
 }
@@ -270,6 +340,74 @@ fn networks_with_our_budget() -> Vec<Entry> {
     ]
 }
 
+/// The paper's projector under our solver network, heads, polish and guard: what our projector adds.
+fn our_solver_with_their_projector() -> Vec<Entry> {
+    let searched = |effort: &Effort| Ours {
+        projector: ProjectorRecipe::Searched(released(effort)),
+        solver: our_solver(effort),
+    };
+    let first = |effort: &Effort| Ours {
+        projector: ProjectorRecipe::Paper(released(effort)),
+        solver: our_solver(effort),
+    };
+    vec![
+        Entry::new(
+            ("fab-our-solver", "FAB's projector, our solver"),
+            Group::Fair,
+            searched,
+        )
+        .guarded(),
+        Entry::new(
+            (
+                "fab-first-our-solver",
+                "FAB's projector (first weights), our solver",
+            ),
+            Group::Fair,
+            first,
+        )
+        .guarded(),
+    ]
+}
+
+/// fabproj without one of its parts, and with the base point that knows the answer.
+fn parts() -> Vec<Entry> {
+    let with = |change: fn(Unsupervised) -> Unsupervised| {
+        move |effort: &Effort| Ours {
+            projector: ProjectorRecipe::Default(effort.projector.clone()),
+            solver: change(our_solver(effort)),
+        }
+    };
+    let part =
+        |name, label, change| Entry::new((name, label), Group::Parts, with(change)).guarded();
+    let no_network = |effort: &Effort| NoNetwork {
+        projector: ProjectorRecipe::Default(effort.projector.clone()),
+        polish: Polish::default(),
+    };
+    vec![
+        Entry::new(
+            ("fabproj-no-network", "fabproj, no network"),
+            Group::Parts,
+            no_network,
+        )
+        .guarded(),
+        part("fabproj-no-polish", "fabproj, no polish", |solver| {
+            Unsupervised {
+                polish: None,
+                ..solver
+            }
+        }),
+        part("fabproj-one-head", "fabproj, one head", |solver| {
+            Unsupervised { heads: 1, ..solver }
+        }),
+        part("fabproj-rim", "fabproj, base point at the rim", |solver| {
+            Unsupervised {
+                features: Features::Rim,
+                ..solver
+            }
+        }),
+    ]
+}
+
 /// The training of our solver networks.
 fn our_solver(effort: &Effort) -> Unsupervised {
     Unsupervised {
@@ -286,18 +424,105 @@ fn released(effort: &Effort) -> PaperSettings {
     }
 }
 
-/// FAB with a changed projector, trained end to end.
+/// FAB with a changed projector and the first entry of the grid of loss weights, trained end to end.
 fn fab(
     names: (&str, &str),
     group: Group,
     change: impl Fn(PaperSettings) -> PaperSettings + Send + Sync + 'static,
 ) -> Entry {
     let make = move |effort: &Effort| Fab {
-        projector: change(released(effort)),
+        projector: ProjectorRecipe::Paper(change(released(effort))),
         end_to_end: true,
         solver: Supervised::default(),
     };
     Entry::new(names, group, make)
+}
+
+/// FAB as the released code makes it: the weights are searched. With a latent dimension, or that of the set.
+fn searched(names: (&str, &str), latent_dim: Option<usize>, end_to_end: bool) -> Entry {
+    let make = move |effort: &Effort| Fab {
+        projector: ProjectorRecipe::Searched(PaperSettings {
+            latent_dim,
+            ..released(effort)
+        }),
+        end_to_end,
+        solver: Supervised::default(),
+    };
+    Entry::new(names, Group::Main, make)
+}
+
+/// The latent dimensions that the released code tries on every shell beside the set's own.
+const LATENT_DIMENSIONS: [usize; 2] = [3, 5];
+
+/// The paper's main row: weights searched, weights of the grid's first entry, other latent dimensions.
+fn paper_method() -> Vec<Entry> {
+    let first_post_hoc = |effort: &Effort| Fab {
+        projector: ProjectorRecipe::Paper(released(effort)),
+        end_to_end: false,
+        solver: Supervised::default(),
+    };
+    let first_latent = |end_to_end: bool| {
+        move |effort: &Effort| Fab {
+            projector: ProjectorRecipe::Paper(PaperSettings {
+                latent_dim: Some(3),
+                ..released(effort)
+            }),
+            end_to_end,
+            solver: Supervised::default(),
+        }
+    };
+    let text = |effort: &Effort| Fab {
+        projector: ProjectorRecipe::Paper(PaperSettings {
+            effort: effort.paper_epochs,
+            ..PaperSettings::text()
+        }),
+        end_to_end: true,
+        solver: Supervised::default(),
+    };
+    let mut entries = vec![
+        searched(("fab", "FAB, end to end"), None, true).in_paper("FAB"),
+        searched(("fab-post-hoc", "FAB, post hoc"), None, false),
+        fab(
+            ("fab-first", "FAB, first weights, end to end"),
+            Group::Main,
+            |settings| settings,
+        ),
+        Entry::new(
+            ("fab-first-post-hoc", "FAB, first weights, post hoc"),
+            Group::Main,
+            first_post_hoc,
+        ),
+        Entry::new(
+            (
+                "fab-first-latent-3",
+                "FAB, first weights, latent dimension 3, end to end",
+            ),
+            Group::Main,
+            first_latent(true),
+        )
+        .in_space_without(3),
+        Entry::new(
+            (
+                "fab-first-latent-3-post-hoc",
+                "FAB, first weights, latent dimension 3, post hoc",
+            ),
+            Group::Main,
+            first_latent(false),
+        )
+        .in_space_without(3),
+        Entry::new(("fab-text", "FAB, settings as printed"), Group::Main, text),
+    ];
+    for latent in LATENT_DIMENSIONS {
+        for (end_to_end, ending, words) in
+            [(true, "", "end to end"), (false, "-post-hoc", "post hoc")]
+        {
+            let name = format!("fab-latent-{latent}{ending}");
+            let label = format!("FAB, latent dimension {latent}, {words}");
+            let entry = searched((&name, &label), Some(latent), end_to_end);
+            entries.push(entry.in_space_without(latent));
+        }
+    }
+    entries
 }
 
 fn paper_variants() -> Vec<Entry> {
@@ -307,14 +532,7 @@ fn paper_variants() -> Vec<Entry> {
             ..settings
         }
     };
-    let post_hoc = |effort: &Effort| Fab {
-        projector: released(effort),
-        end_to_end: false,
-        solver: Supervised::default(),
-    };
     vec![
-        fab(("fab", "FAB, end to end"), Group::Main, |settings| settings).in_paper("FAB"),
-        Entry::new(("fab-post-hoc", "FAB, post hoc"), Group::Main, post_hoc),
         fab(
             ("fab-2-decoders", "FAB, 2 decoders"),
             Group::Main,
@@ -355,11 +573,11 @@ fn paper_variants() -> Vec<Entry> {
 
 fn ours() -> Vec<Entry> {
     let default = |effort: &Effort| Ours {
-        projector: effort.projector.clone(),
+        projector: ProjectorRecipe::Default(effort.projector.clone()),
         solver: our_solver(effort),
     };
     let small = |effort: &Effort| Ours {
-        projector: effort.small_projector.clone(),
+        projector: ProjectorRecipe::Default(effort.small_projector.clone()),
         solver: Unsupervised {
             steps: effort.solver_steps,
             ..Unsupervised::small()

@@ -2,11 +2,11 @@
 //!
 //! "Improving Feasibility via Fast Autoencoder-based Projections", Chzhen and Donti, ICLR 2026. *End to
 //! end*, the network learns through the frozen projector; *post hoc*, it learns alone and its outputs
-//! are projected afterwards. The ablations are settings of the projector's training.
+//! are projected afterwards. The released code searches the weights of the projector's losses; the ablations are
+//! settings of the projector's training.
 
 use std::sync::Arc;
 
-use fab_method::PaperSettings;
 use fabproj::{Projector, Workspace};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use crate::{ProjectorRecipe, StudyError};
 /// The paper's method, or one of its variants.
 pub struct Fab {
     /// How the projector is trained.
-    pub projector: PaperSettings,
+    pub projector: ProjectorRecipe,
     /// Whether the solver network is trained through the projector.
     pub end_to_end: bool,
     /// How the solver network is trained.
@@ -33,12 +33,12 @@ impl Method for Fab {
     }
 
     fn projector(&self) -> Option<ProjectorRecipe> {
-        Some(ProjectorRecipe::Paper(self.projector.clone()))
+        Some(self.projector.clone())
     }
 
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
-        let recipe = ProjectorRecipe::Paper(self.projector.clone());
-        let shared = task.context.projector(&task.set, &recipe, task.seed)?;
+        let context = task.context;
+        let shared = context.projector(&task.set, &self.projector, task.seed)?;
         let mut correction: Box<dyn Correction> = if self.end_to_end {
             Box::new(FrozenProjector::new(Arc::clone(&shared.projector)))
         } else {

@@ -1,7 +1,7 @@
-//! The interior point method, as the paper's code does it: f − μ·log(max(τ − s, 1e-6)), μ shrinking.
+//! The interior point method of the paper: f − μ·log(max(τ − s, 1e-6)), μ shrinking.
 //!
-//! It does not start inside the set, and where s ≥ τ the barrier's gradient is zero: from an infeasible
-//! start it is plain gradient descent on f. (Fiacco and McCormick, 1968; Nocedal and Wright, *Numerical
+//! The paper starts it inside the set. Its released code does not, and where s ≥ τ the barrier's gradient is
+//! zero: from an infeasible start that is plain gradient descent on f. (Fiacco and McCormick, 1968; Nocedal and Wright, *Numerical
 //! Optimization*, chapter 19.)
 
 use serde_json::{Value, json};
@@ -18,7 +18,10 @@ const THRESHOLD: f64 = 0.1;
 const LEAST: f64 = 1e-6;
 
 /// The interior point method.
-pub struct InteriorPoint;
+pub struct InteriorPoint {
+    /// Whether it starts inside the set, as printed, or anywhere, as released.
+    pub starts_inside: bool,
+}
 
 /// μ = 0.5, halved after iterations 20, 40, 60 and 80.
 struct Barrier(f64);
@@ -44,12 +47,18 @@ impl Weighing for Barrier {
 
 impl Method for InteriorPoint {
     fn settings(&self) -> Value {
-        json!({ "iterations": ITERATIONS, "rate": RATE, "scatter": SCATTER, "threshold": THRESHOLD })
+        let mut settings = json!({
+            "iterations": ITERATIONS, "rate": RATE, "scatter": SCATTER, "threshold": THRESHOLD
+        });
+        if self.starts_inside {
+            settings["start"] = json!("inside");
+        }
+        settings
     }
 
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
         let score = Score::new(task, SCATTER);
         let solver: Penalised<Barrier> = Penalised::new(score, RATE, ITERATIONS);
-        Ok(Trained::new(solver))
+        Ok(Trained::new(solver.starting_inside(self.starts_inside)))
     }
 }

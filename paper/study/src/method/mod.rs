@@ -6,11 +6,13 @@
 
 mod augmented_lagrangian;
 mod catalogue;
+mod exact;
 mod fab;
 mod fsnet;
 mod guarded;
 mod homeomorphic;
 mod interior_point;
+mod lookup;
 mod ours;
 mod penalty;
 mod penalty_net;
@@ -18,6 +20,8 @@ mod polish;
 mod projected_gradient;
 mod repaired;
 mod score;
+mod settle;
+mod violation_descent;
 
 use std::sync::Arc;
 
@@ -25,17 +29,20 @@ use serde_json::Value;
 
 pub use self::augmented_lagrangian::AugmentedLagrangian;
 pub use self::catalogue::{Entry, Group, catalogue, find};
+pub use self::exact::Exact;
 pub use self::fab::Fab;
 pub use self::fsnet::{FsNet, Seeker, Style};
 pub use self::guarded::Guarded;
 pub use self::homeomorphic::{Bisection, Homeomorphic, Mapping, MappingConfig};
 pub use self::interior_point::InteriorPoint;
-pub use self::ours::{BestHead, Ours, choose};
+pub use self::lookup::Lookup;
+pub use self::ours::{BestHead, NoNetwork, Ours, choose};
 pub use self::penalty::Penalty;
 pub use self::penalty_net::PenaltyNet;
 pub use self::polish::Polish;
 pub use self::projected_gradient::{ITERATIONS, ProjectedGradient, Samples, descend};
 pub use self::repaired::{NoRepair, Repair, RepairedNet};
+pub use self::violation_descent::ViolationDescent;
 use crate::problem::{Objective, Problem};
 use crate::{Context, ProjectorRecipe, StudyError, StudySet};
 

@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use fabproj::{Projector, RawOutcome, Settings, Workspace};
+use fabproj::{Projector, RawOutcome, Workspace};
 use serde_json::{Value, json};
 
 use super::{Method, Polish, Solver, Task, Trained};
 use crate::problem::{MOST, Problem, widen};
-use crate::solver_net::{FrozenProjector, SolverNet, SolverWork, Unsupervised};
+use crate::solver_net::{FrozenProjector, SolverNet, SolverWork, Unsupervised, far_downhill};
 use crate::{ProjectorRecipe, StudyError, StudySet};
 
-/// Our recipe.
+/// Our solver network with a projector.
 pub struct Ours {
     /// How the projector is trained.
-    pub projector: Settings,
+    pub projector: ProjectorRecipe,
     /// How the solver network is trained.
     pub solver: Unsupervised,
 }
@@ -27,17 +27,22 @@ impl Method for Ours {
     }
 
     fn projector(&self) -> Option<ProjectorRecipe> {
-        Some(ProjectorRecipe::Default(self.projector.clone()))
+        Some(self.projector.clone())
     }
 
     fn seconds(&self, _dim: usize) -> f64 {
-        self.solver
-            .seconds(2.0 * self.projector.width as f64 / 64.0)
+        let width = match &self.projector {
+            ProjectorRecipe::Default(settings) => settings.width,
+            ProjectorRecipe::Paper(settings) | ProjectorRecipe::Searched(settings) => {
+                settings.decoder_width
+            }
+        };
+        self.solver.seconds(2.0 * width as f64 / 64.0)
     }
 
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
-        let recipe = ProjectorRecipe::Default(self.projector.clone());
-        let shared = task.context.projector(&task.set, &recipe, task.seed)?;
+        let context = task.context;
+        let shared = context.projector(&task.set, &self.projector, task.seed)?;
         let mut correction = FrozenProjector::new(Arc::clone(&shared.projector));
         let (net, curve) = self.solver.train(task, &mut correction)?;
         Ok(Trained {
@@ -106,6 +111,63 @@ impl Solver for BestHead {
                 debug_assert!(done.is_ok());
                 point.copy_from_slice(image);
             });
+        }
+        feasible
+    }
+}
+
+/// The projector and the polish without a network: what is projected is a point far downhill.
+pub struct NoNetwork {
+    /// How the projector is trained.
+    pub projector: ProjectorRecipe,
+    /// How the answer is improved.
+    pub polish: Polish,
+}
+
+impl Method for NoNetwork {
+    fn settings(&self) -> Value {
+        json!({ "polish": self.polish })
+    }
+
+    fn projector(&self) -> Option<ProjectorRecipe> {
+        Some(self.projector.clone())
+    }
+
+    fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
+        let context = task.context;
+        let shared = context.projector(&task.set, &self.projector, task.seed)?;
+        Ok(Trained::new(ProjectedDownhill {
+            workspace: shared.projector.workspace(),
+            projector: shared.projector,
+            set: Arc::clone(&task.set),
+            polish: self.polish,
+        }))
+    }
+}
+
+struct ProjectedDownhill {
+    projector: Arc<Projector>,
+    workspace: Workspace,
+    set: Arc<StudySet>,
+    polish: Polish,
+}
+
+impl Solver for ProjectedDownhill {
+    fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool {
+        let (projector, work) = (&self.projector, &mut self.workspace);
+        let mut project = |point: &mut [f32]| {
+            let mut image = [0.0; MOST];
+            let image = &mut image[..point.len()];
+            let done = projector.project_into(point, &[], image, work);
+            // Lengths and workspace fit by construction.
+            debug_assert!(done.is_ok());
+            point.copy_from_slice(image);
+        };
+        far_downhill(problem, y);
+        project(y);
+        let feasible = self.set.contains(y);
+        if feasible {
+            self.polish.apply(problem, &self.set, y, project);
         }
         feasible
     }

@@ -12,6 +12,8 @@ use crate::problem::{MOST, Problem};
 
 /// Random offsets per estimate.
 const OFFSETS: usize = 32;
+/// Draws before a start inside the set is given up. No set of the study has so small a share of the draws.
+const STARTS: usize = 1000;
 
 /// The share s of 32 normally scattered neighbours that are infeasible, with the gradient estimate
 /// ĝ = mean(bᵢεᵢ)/σ. Nothing is subtracted from bᵢ, as released, so that its variance is large.
@@ -52,9 +54,14 @@ impl Score {
         f64::from(infeasible) / OFFSETS as f64
     }
 
-    /// A normal start.
-    pub(super) fn start(&mut self, y: &mut [f64]) {
-        y.fill_with(|| self.random.sample(StandardNormal));
+    /// A normal start; where it must be `inside` the set, the first of a thousand that is.
+    pub(super) fn start(&mut self, inside: bool, y: &mut [f64]) {
+        for _ in 0..STARTS {
+            y.fill_with(|| self.random.sample(StandardNormal));
+            if !inside || self.set.set().contains(y, &[]) {
+                return;
+            }
+        }
     }
 }
 
@@ -106,6 +113,7 @@ pub(super) struct Penalised<W> {
     score: Score,
     rate: f64,
     iterations: usize,
+    starts_inside: bool,
     weighing: std::marker::PhantomData<fn() -> W>,
 }
 
@@ -115,7 +123,15 @@ impl<W> Penalised<W> {
             score,
             rate,
             iterations,
+            starts_inside: false,
             weighing: std::marker::PhantomData,
+        }
+    }
+
+    pub(super) fn starting_inside(self, starts_inside: bool) -> Self {
+        Self {
+            starts_inside,
+            ..self
         }
     }
 }
@@ -128,7 +144,7 @@ impl<W: Weighing> Solver for Penalised<W> {
         let estimate = &mut estimate[..dim];
         let mut weighing = W::default();
         let mut adam = PointAdam::new(self.rate);
-        self.score.start(at);
+        self.score.start(self.starts_inside, at);
         for iteration in 0..self.iterations {
             problem.gradient(at, gradient);
             let score = self.score.estimate(at, estimate);

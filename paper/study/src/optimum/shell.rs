@@ -1,42 +1,56 @@
-//! Optima over 1 ≤ ‖y‖ ≤ 2: `concentric-circles` and the shells.
+//! Optima between two spheres: `concentric-circles` and the shells.
 
 use super::sphere::Quadric;
 use super::{Optimum, PULL};
 use crate::problem::{Objective, Problem, norm};
 
-/// The radii, pulled into the shell.
+/// The radius of the hole, pulled into the shell.
 const INNER: f64 = 1.0 + PULL;
-const OUTER: f64 = 2.0 - 2.0 * PULL;
 
-/// The set 1 ≤ ‖y‖ ≤ 2 in any dimension.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Shell;
+/// The set 1 ≤ ‖y‖ ≤ r in any dimension.
+#[derive(Clone, Copy, Debug)]
+pub struct Shell {
+    /// r, pulled into the shell.
+    outer: f64,
+}
+
+impl Shell {
+    /// 1 ≤ ‖y‖ ≤ 2.
+    pub const RELEASED: Self = Self {
+        outer: 2.0 - 2.0 * PULL,
+    };
+
+    /// 1 ≤ ‖y‖² ≤ 2.
+    pub const PRINTED: Self = Self {
+        outer: std::f64::consts::SQRT_2 * (1.0 - PULL),
+    };
+}
 
 impl Optimum for Shell {
     fn solve(&self, problem: &Problem, y: &mut [f64]) {
         match problem.objective() {
             Objective::Linear => {
                 y.copy_from_slice(problem.vector());
-                to_radius(y, -OUTER);
+                to_radius(y, -self.outer);
             }
             Objective::Distance => {
                 y.copy_from_slice(problem.vector());
-                let radius = norm(y).clamp(INNER, OUTER);
+                let radius = norm(y).clamp(INNER, self.outer);
                 to_radius(y, radius);
             }
-            Objective::Quadratic => quadratic(problem, y),
+            Objective::Quadratic => quadratic(problem, self.outer, y),
         }
     }
 }
 
 /// A convex function that is smallest inside the hole takes its minimum on the inner sphere, since the
 /// way from there to any point of the shell crosses that sphere; likewise for the outer one.
-fn quadratic(problem: &Problem, y: &mut [f64]) {
+fn quadratic(problem: &Problem, outer: f64, y: &mut [f64]) {
     let quadric = Quadric::new(problem.matrix(), problem.dim());
     quadric.unconstrained(problem.vector(), y);
     let length = norm(y);
-    if !(INNER..=OUTER).contains(&length) {
-        let radius = length.clamp(INNER, OUTER);
+    if !(INNER..=outer).contains(&length) {
+        let radius = length.clamp(INNER, outer);
         quadric.on_sphere(problem.vector(), radius, y);
     }
 }

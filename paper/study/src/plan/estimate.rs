@@ -12,6 +12,7 @@ pub(super) fn projector(recipe: &ProjectorRecipe, dim: usize) -> f64 {
     match recipe {
         ProjectorRecipe::Default(settings) => ours(settings, dim),
         ProjectorRecipe::Paper(settings) => paper(settings, dim),
+        ProjectorRecipe::Searched(settings) => searched(settings, dim),
     }
 }
 
@@ -41,7 +42,12 @@ pub(super) fn run(run: &Run, effort: &Effort) -> f64 {
     run.entry.make(effort).seconds(run.set.dim())
 }
 
-/// One first phase and 24 second ones, which fill all threads.
+/// One first phase and 24 second ones.
+fn searched(settings: &PaperSettings, dim: usize) -> f64 {
+    24.0 * 0.8 * paper(settings, dim)
+}
+
+/// A search, which fills all threads.
 pub(super) fn search(search: &Search) -> f64 {
-    24.0 * 0.8 * paper(&search.key().settings, 2)
+    searched(&search.key().settings, search.dim())
 }

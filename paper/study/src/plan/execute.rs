@@ -11,6 +11,7 @@ use fabproj::Event;
 use super::{Plan, Run, estimate};
 use crate::context::projector_key;
 use crate::method::{Guarded, Task};
+use crate::protocol::{Answer, Answers};
 use crate::store::{Found, RunKey, RunRecord, Store};
 use crate::weight_search::Search;
 use crate::{Context, ProjectorRecipe, StudyError, StudySet};
@@ -55,7 +56,11 @@ impl<'a> Pending<'a> {
         }
         let mut searches = Vec::new();
         for search in &plan.searches {
-            if !is_finished(store.search(search.key())?, context) {
+            let complete = match store.search(search.key())? {
+                Found::This(record) => record.is_complete(),
+                other => is_finished(other, context),
+            };
+            if !complete {
                 searches.push(search.clone());
             }
         }
@@ -213,6 +218,46 @@ impl RunJob {
     /// Trains the method and evaluates its answers.
     fn result(&self, context: &Context<'_>) -> Result<RunRecord, StudyError> {
         let run = &self.run;
+        let Given {
+            answers,
+            guarded,
+            training_seconds,
+            curve,
+            model,
+        } = run.answers(context)?;
+        let evaluation = context.evaluation(&run.set, run.objective)?;
+        Ok(RunRecord {
+            key: self.key.clone(),
+            training_seconds,
+            paper_gap_floor: evaluation.floor(),
+            answers: Answers::of(&answers),
+            guarded: guarded.map(|guarded| Answers::of(&guarded)),
+            curve,
+            model,
+            machine: crate::machine::describe(),
+        })
+    }
+}
+
+/// What a trained method answered.
+pub struct Given {
+    /// Its answers, in the order of the problems.
+    pub answers: Vec<Answer>,
+    /// Its answers under the guard, where that is asked for.
+    pub guarded: Option<Vec<Answer>>,
+    /// Seconds of its own training.
+    training_seconds: f64,
+    curve: Vec<(u64, f64)>,
+    model: Option<String>,
+}
+
+impl Run {
+    /// Trains the method, with its projector from the store if it is there, and lets it answer.
+    ///
+    /// # Errors
+    /// [`StudyError`] when a training fails or is stopped.
+    pub fn answers(&self, context: &Context<'_>) -> Result<Given, StudyError> {
+        let run = self;
         let method = run.entry.make(context.effort());
         let recipe = run.projector(method.as_ref(), context.effort());
         let shared = recipe
@@ -228,23 +273,20 @@ impl RunJob {
         let start = Instant::now();
         let mut trained = method.train(&task)?;
         let training_seconds = start.elapsed().as_secs_f64();
-        let answers = context.timed(|| evaluation.evaluate(&run.set, trained.solver.as_mut()));
+        let answers = context.timed(|| evaluation.ask(&run.set, trained.solver.as_mut()));
         let guarded = match (&shared, run.entry.guarded) {
             (Some(shared), true) => {
                 let mut guarded = Guarded::new(trained.solver, &run.set, &shared.projector)?;
-                Some(context.timed(|| evaluation.evaluate(&run.set, &mut guarded)))
+                Some(context.timed(|| evaluation.ask(&run.set, &mut guarded)))
             }
             _ => None,
         };
-        Ok(RunRecord {
-            key: self.key.clone(),
-            training_seconds,
-            paper_gap_floor: evaluation.floor(),
+        Ok(Given {
             answers,
             guarded,
+            training_seconds,
             curve: trained.curve,
             model: shared.map(|shared| shared.key),
-            machine: crate::machine::describe(),
         })
     }
 }
@@ -258,8 +300,8 @@ impl Job for Search {
         estimate::search(self)
     }
 
-    fn run(&self, context: &Context<'_>, store: &Store) -> Result<(), StudyError> {
-        store.save_search(&Search::run(self, context)?)
+    fn run(&self, context: &Context<'_>, _store: &Store) -> Result<(), StudyError> {
+        Search::run(self, true, context).map(drop)
     }
 }
 

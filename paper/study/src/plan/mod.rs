@@ -16,7 +16,7 @@ use crate::store::{RunKey, VERSION};
 use crate::weight_search::Search;
 use crate::{Effort, ProjectorRecipe, SETS, StudyError, StudySet};
 
-pub use self::execute::{Outcome, Pending};
+pub use self::execute::{Given, Outcome, Pending};
 
 /// What the user asks for. Empty lists stand for everything (methods: everything in the tables).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,8 +88,7 @@ pub struct Plan {
 const WEIGHTS: &str = "weights";
 
 impl Plan {
-    /// What a selection means. Methods that the paper has in the plane only are left out elsewhere,
-    /// unless they were named.
+    /// What a selection means. Methods are left out where tables do not have them, unless they were named.
     ///
     /// # Errors
     /// [`StudyError::Unknown`] for a name that is not known, with the names most like it.
@@ -112,13 +111,14 @@ impl Plan {
         let search_weights = selection.tables.iter().any(|table| table == WEIGHTS);
         for set in sets? {
             for &seed in &seeds {
-                if search_weights && set.dim() == 2 {
-                    searches.extend(catalogue().iter().filter_map(|entry| {
+                if search_weights {
+                    let known = catalogue().iter().filter(|entry| entry.is_for(set.dim()));
+                    searches.extend(known.filter_map(|entry| {
                         Search::new(&set, &entry.name, entry.make(effort).projector(), seed)
                     }));
                 }
                 for &entry in &entries {
-                    if entry.planar && set.dim() > 2 && selection.methods.is_empty() {
+                    if !entry.is_for(set.dim()) && selection.methods.is_empty() {
                         continue;
                     }
                     runs.extend(objectives.iter().map(|&objective| Run {
@@ -130,8 +130,9 @@ impl Plan {
                 }
             }
         }
-        // Both ways to train the solver network use the same projector.
-        searches.retain(|search: &Search| search.key().method != "fab-post-hoc");
+        // Several methods use the same projector.
+        let mut seen = BTreeSet::new();
+        searches.retain(|search: &Search| seen.insert(search.subject()));
         Ok(Self { runs, searches })
     }
 }

@@ -67,10 +67,15 @@ mod tests {
                     trainings: 1,
                     feasible: estimate(1.0),
                     true_gap: Some(estimate(gap)),
+                    largest_gap: Some(gap),
+                    gap_quantiles: Vec::new(),
                     paper_gap: estimate(1.0),
+                    paper_gap_deviation: 1.0,
                     violation: None,
                     p50_us: 1.0,
                     p99_us: 1.0,
+                    mean_us: 1.0,
+                    deviation_us: 0.0,
                 })
             }),
         }

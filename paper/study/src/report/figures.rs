@@ -6,8 +6,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::svg::{Panel, colour, sheet};
-use crate::method::catalogue;
+use crate::method::{Group, catalogue};
 use crate::problem::Objective;
+use crate::protocol::QUANTILES;
 use crate::store::{Found, RunRecord, Store};
 use crate::table::{Cell, Row, Table};
 use crate::{StudyError, StudySet};
@@ -76,7 +77,8 @@ pub(super) fn variants(
             continue;
         };
         // Without the end-to-end network nothing about the projector changes.
-        if entry.name == "fab-post-hoc" || entry.group == crate::method::Group::Fair {
+        let repeats = entry.name.ends_with("-post-hoc") || entry.group == Group::Parts;
+        if repeats || entry.group == Group::Fair {
             continue;
         }
         let Found::This(model) = store.model(&key)? else {
@@ -216,7 +218,9 @@ pub(super) fn sets(names: &[&str]) -> Result<Option<Figure>, StudyError> {
 fn hue(row: &Row) -> &'static str {
     let name = row.method.as_str();
     let family = match name {
-        "projected-gradient" | "penalty" | "augmented-lagrangian" | "interior-point" => 0,
+        "exact" | "lookup" | "violation-descent" => 4,
+        "projected-gradient" | "penalty" | "augmented-lagrangian" => 0,
+        _ if name.starts_with("interior-point") => 0,
         _ if name.starts_with("fabproj") => 3,
         _ if name.starts_with("fab") => 2,
         _ => 1,
@@ -224,79 +228,146 @@ fn hue(row: &Row) -> &'static str {
     colour::SERIES[family]
 }
 
-/// Feasibility against latency, a panel for each set, means over the objectives. Methods are numbered:
-/// their names would cover each other.
-pub(super) fn latency(tables: &[Table]) -> Option<Figure> {
-    const SIZE: (f64, f64) = (380.0, 230.0);
-    const LEFT: f64 = 34.0;
-    let mut names: Vec<&str> = Vec::new();
-    for row in tables.iter().flat_map(|table| &table.rows) {
-        if !names.contains(&row.label.as_str()) {
-            names.push(&row.label);
-        }
-    }
+/// Powers of ten on an axis, from the first to the last.
+fn decades(first: i32, last: i32, text: impl Fn(i32) -> String) -> Vec<(f64, String)> {
+    (first..=last)
+        .map(|power| (f64::from(power), text(power)))
+        .collect()
+}
+
+/// Gaps below this are drawn at it: they are rounding.
+const LEAST_GAP: f64 = 1e-5;
+
+fn log_gap(gap: f64) -> f64 {
+    gap.max(LEAST_GAP).log10()
+}
+
+fn gap_ticks() -> Vec<(f64, String)> {
+    decades(-5, 1, |power| match power {
+        -5 => "≤ 1e-5".to_owned(),
+        0.. => format!("{}", 10_i32.pow(power.unsigned_abs())),
+        _ => format!("{:.*}", power.unsigned_abs() as usize, 10.0_f64.powi(power)),
+    })
+}
+
+/// The true gap against the time of an answer, both logarithmic, a panel for each set, every method by name.
+pub(super) fn gap_against_time(tables: &[Table]) -> Option<Figure> {
+    const SIZE: (f64, f64) = (620.0, 420.0);
+    const LEFT: f64 = 44.0;
     let mut panels = Vec::new();
     for table in tables {
-        let at = place(panels.len(), SIZE, 3, LEFT);
-        let mut panel = Panel::new(at, SIZE, -0.2..4.2, -4.0..106.0);
+        let at = place(panels.len(), SIZE, 2, LEFT);
+        let mut panel = Panel::new(at, SIZE, -1.0..4.6, -5.3..1.6);
         panel.title(&table.set);
-        let times = ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]
-            .iter()
-            .zip(0_u8..);
-        let ticks = times.map(|(text, power)| (f64::from(power), (*text).to_owned()));
-        panel.ticks_below(&ticks.collect::<Vec<_>>());
-        let shares = [0.0, 25.0, 50.0, 75.0, 100.0];
-        panel.ticks_left(&shares.map(|share| (share, format!("{share} %"))));
+        let times = ["0.1 µs", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms"];
+        panel.ticks_below(&decades(-1, 4, |power| {
+            times[(power + 1) as usize].to_owned()
+        }));
+        panel.ticks_left(&gap_ticks());
         let mut taken: Vec<(f64, f64)> = Vec::new();
-        for row in &table.rows {
-            let Some(point) = speed_and_share(row) else {
+        // Where answers are guarded, that is the row that counts.
+        let unguarded = |row: &&Row| {
+            let same = |other: &Row| other.method == row.method && other.guarded && !row.guarded;
+            !table.rows.iter().any(same)
+        };
+        for row in table.rows.iter().filter(unguarded) {
+            let Some((point, feasible)) = time_and_gap(row) else {
                 continue;
             };
             panel.dots([point], hue(row), 5.0);
-            let mut number = point;
-            let covers = |a: &(f64, f64), b: &(f64, f64)| {
-                (a.0 - b.0).abs() < 0.15 && (a.1 - b.1).abs() < 4.5
+            let name = match feasible < 0.995 {
+                true => format!("{} ({:.0} % feasible)", row.label, 100.0 * feasible),
+                false => row.label.clone(),
             };
-            while taken.iter().any(|other| covers(other, &number)) {
-                number.1 -= 4.6;
+            let mut word = point;
+            let covers = |a: &(f64, f64), b: &(f64, f64)| {
+                (a.0 - b.0).abs() < 1.4 && (a.1 - b.1).abs() < 0.15
+            };
+            while taken.iter().any(|other| covers(other, &word)) {
+                word.1 += 0.05;
             }
-            taken.push(number);
-            let index = names
-                .iter()
-                .position(|name| *name == row.label)
-                .unwrap_or(0);
-            panel.word(number, &(index + 1).to_string(), hue(row));
+            taken.push(word);
+            panel.word(word, &name, hue(row));
         }
         panels.push(panel);
     }
-    let size = sheet_size(panels.len(), SIZE, 3, LEFT);
-    let numbered = names.iter().enumerate();
-    let numbered: Vec<String> = numbered
-        .map(|(index, name)| format!("{} {name}", index + 1))
-        .collect();
+    let size = sheet_size(panels.len(), SIZE, 2, LEFT);
     (!panels.is_empty()).then(|| Figure {
-        caption: format!(
-            "Share of feasible answers against the median time of an answer (logarithmic), means over the \
-             objectives; where dots are close, their numbers hang below each other. {}.",
-            numbered.join(" · ")
-        ),
+        caption: "True gap of feasible answers against the median time of an answer, both logarithmic, geometric means \
+                  over the objectives. Methods without a feasible answer have no point."
+            .to_owned(),
         svg: sheet(size, panels),
     })
 }
 
-/// The logarithm of the median time in microseconds, and the feasible per cent.
-fn speed_and_share(row: &Row) -> Option<(f64, f64)> {
+/// The logarithms of the median time in microseconds and of the true gap, and the feasible share.
+fn time_and_gap(row: &Row) -> Option<((f64, f64), f64)> {
     let cells: Vec<&Cell> = row.cells.iter().flatten().collect();
-    let mean = |measure: &dyn Fn(&Cell) -> f64| {
-        cells.iter().map(|cell| measure(cell)).sum::<f64>() / cells.len() as f64
+    let mean = |measure: &dyn Fn(&Cell) -> Option<f64>| {
+        let values: Option<Vec<f64>> = cells.iter().map(|cell| measure(cell)).collect();
+        let values = values.filter(|values| !values.is_empty())?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
     };
-    let point = || {
-        (
-            mean(&|cell| cell.p50_us.max(1e-3).log10()),
-            100.0 * mean(&|cell| cell.feasible.mean),
-        )
-    };
-    (!cells.is_empty()).then(point)
+    let time = mean(&|cell| Some(cell.p50_us.max(1e-3).log10()))?;
+    let gap = mean(&|cell| cell.true_gap.map(|gap| log_gap(gap.mean)))?;
+    Some(((time, gap), mean(&|cell| Some(cell.feasible.mean))?))
+}
+
+/// The methods whose gaps are shown as distributions, with their colours.
+const DISTRIBUTIONS: [(&str, usize); 5] = [
+    ("fab", 2),
+    ("fabproj", 3),
+    ("lookup", 0),
+    ("violation-descent", 4),
+    ("fsnet", 1),
+];
+
+/// Quantiles of gaps, a panel for each set and objective: means hide tails.
+pub(super) fn gap_distributions(tables: &[Table]) -> Option<Figure> {
+    const SIZE: (f64, f64) = (400.0, 190.0);
+    const LEFT: f64 = 44.0;
+    let last = (QUANTILES.len() - 1) as f64;
+    let mut panels = Vec::new();
+    for table in tables {
+        for (index, objective) in Objective::ALL.into_iter().enumerate() {
+            let at = place(panels.len(), SIZE, 3, LEFT);
+            let mut panel = Panel::new(at, SIZE, -0.2..last + 2.6, -5.2..1.6);
+            panel.title(&format!("{}, {objective}", table.set));
+            let shares = QUANTILES.iter().enumerate();
+            let ticks = shares.map(|(place, share)| (place as f64, format!("{}", 100.0 * share)));
+            panel.ticks_below(&ticks.collect::<Vec<_>>());
+            panel.ticks_left(&gap_ticks());
+            let mut ends: Vec<f64> = Vec::new();
+            for (method, colour) in DISTRIBUTIONS {
+                let guarded = method == "fabproj";
+                let mut rows = table.rows.iter();
+                let row = rows.find(|row| row.method == method && row.guarded == guarded);
+                let Some(cell) = row.and_then(|row| row.cells[index].as_ref()) else {
+                    continue;
+                };
+                let gaps = cell.gap_quantiles.iter().enumerate();
+                let points: Vec<_> = gaps.map(|(x, gap)| (x as f64, log_gap(*gap))).collect();
+                let Some(end) = points.last() else { continue };
+                let mut word = end.1;
+                while ends.iter().any(|other| (other - word).abs() < 0.42) {
+                    word -= 0.1;
+                }
+                ends.push(word);
+                panel.word((end.0, word), method, colour::SERIES[colour]);
+                panel.line(points, colour::SERIES[colour]);
+            }
+            if !ends.is_empty() {
+                panels.push(panel);
+            }
+        }
+    }
+    let size = sheet_size(panels.len(), SIZE, 3, LEFT);
+    (!panels.is_empty()).then(|| Figure {
+        caption: "Quantiles of the true gap over problems, in per cent, means over trainings; logarithmic. The mean of a \
+                  table says little about the right end."
+            .to_owned(),
+        svg: sheet(size, panels),
+    })
 }
 
 /// Training losses of a method's solver networks, a panel for each set.

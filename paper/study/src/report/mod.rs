@@ -2,6 +2,8 @@
 
 mod fair;
 mod figures;
+mod paper;
+mod projectors;
 mod results;
 mod speed;
 mod svg;
@@ -15,11 +17,11 @@ use fabproj::support::write_atomically;
 pub use self::results::{Part, Results};
 use self::view::{Page, Section};
 use crate::method::Group;
-use crate::published::PaperTables;
+use crate::published::{PaperTables, ReleasedRuns};
 use crate::store::{RunRecord, Store};
 use crate::table::{Table, tables};
 use crate::weight_search::tuned_weights;
-use crate::{SETS, StudyError, StudySet};
+use crate::{PRINTED_SHELLS, SETS, StudyError, StudySet};
 
 /// The page's template.
 const TEMPLATE: &str = include_str!("page.html");
@@ -49,7 +51,10 @@ pub fn write(
         ("study.html", html),
         ("study.md", text::markdown(&page)),
         ("study.tex", text::latex(&page)),
-        ("study.csv", text::csv(&tables, &PaperTables::load())),
+        (
+            "study.csv",
+            text::csv(&tables, &PaperTables::load(), &ReleasedRuns::load()),
+        ),
     ];
     if let Some(weights) = tuned_weights(store)? {
         files.push(("tuned_weights.csv", weights));
@@ -89,6 +94,7 @@ fn page(
     let paper = PaperTables::load();
     let names: Vec<&str> = SETS
         .into_iter()
+        .chain(PRINTED_SHELLS)
         .filter(|set| records.iter().any(|record| record.key.set == *set))
         .collect();
     let of_group = |group: Group| tables.iter().filter(move |table| table.group == group);
@@ -100,8 +106,9 @@ fn page(
         section.tables.push(overview);
     }
     section.add(figures::sets(&names)?);
-    section.add(figures::latency(&main));
-    let mut sections = vec![section];
+    section.add(figures::gap_against_time(&main));
+    section.add(figures::gap_distributions(&main));
+    let mut sections = vec![section, paper::agreement(tables, &paper)];
     for group in Group::ALL {
         let parts = results.parts.iter().filter(|part| part.group == group);
         let runs: Vec<String> = parts.map(Part::description).collect();
@@ -111,12 +118,15 @@ fn page(
         };
         let (title, note) = view::heading(group);
         let mut section = Section::new(title, &format!("{note}{wins} {}", runs.join(" ")));
-        let views = of_group.iter().map(|table| view::table(table, &paper));
-        section.tables.extend(views);
+        section
+            .tables
+            .extend(of_group.iter().flat_map(view::tables));
         if !section.tables.is_empty() {
             sections.push(section);
         }
     }
+    sections.push(projectors::section(records, store)?);
+    sections.push(paper::beside(tables, &paper, &ReleasedRuns::load()));
     if let Some(path) = speed {
         sections.push(speed::section(path, &main)?);
     }
@@ -130,6 +140,7 @@ fn page(
     section.add(figures::curves(records, "fabproj", &names));
     section.add(figures::curves(records, "fab", &names));
     sections.push(section);
+    sections.retain(|section| !section.tables.is_empty() || !section.figures.is_empty());
     Ok(Page {
         facts: view::facts(results),
         sections,

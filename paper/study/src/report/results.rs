@@ -153,8 +153,8 @@ impl Part {
             false => Effort::full(),
         };
         let mut text = format!(
-            "{} draws of {} problems. The paper's method makes {} % of its epochs, with the first entry of its \
-             grid of weights; our solver networks make {} steps, invertible networks {}. Trainings:",
+            "{} draws of {} problems. The paper's method makes {} % of its epochs; our solver networks make {} \
+             steps, invertible networks {}. Trainings:",
             self.protocol.draws,
             self.protocol.problems,
             100.0 * effort.paper_epochs,

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::view::{Entry, Page, View};
+use super::view::{Page, View};
 use crate::problem::Objective;
-use crate::published::PaperTables;
+use crate::published::{PaperTables, ReleasedRuns, Spread};
 use crate::table::{Estimate, Table};
 
 /// Markdown: facts and tables; figures are in the page.
@@ -22,7 +22,8 @@ pub(super) fn markdown(page: &Page) -> String {
         );
     }
     text.push_str(
-        "\nPublished figures are in brackets. `study.html` has the same tables in colour, with the figures.\n",
+        "\nTrue gap: f(y) − f* over feasible answers, the mean and the largest. Paper gap: |f(y) − f(y_PGD)| over all \
+         answers; an exact solver's is not zero. `study.html` has the same tables with figures, `study.csv` more columns.\n",
     );
     for section in page
         .sections
@@ -38,47 +39,24 @@ pub(super) fn markdown(page: &Page) -> String {
 }
 
 fn markdown_table(view: &View) -> String {
-    let mut names = view
-        .groups
-        .iter()
-        .flat_map(|(name, columns)| std::iter::repeat_n(name, *columns));
-    let header: Vec<String> = view
-        .header
-        .iter()
-        .map(|column| match names.next().map_or("", String::as_str) {
-            "" => column.clone(),
-            name => format!("{name}: {column}"),
-        })
-        .collect();
     let mut text = format!(
-        "| method | {} |\n|---|{}\n",
-        header.join(" | "),
-        "---|".repeat(header.len())
+        "| {} |\n|{}\n",
+        view.header.join(" | "),
+        "---|".repeat(view.header.len())
     );
     for line in &view.rows {
-        let entries: Vec<String> = line.entries.iter().map(bracketed).collect();
-        let label = if line.ours {
-            format!("**{}**", line.label)
-        } else {
-            line.label.clone()
-        };
-        let _ = writeln!(text, "| {label} | {} |", entries.join(" | "));
+        let mut entries = line.entries.clone();
+        if let (true, Some(label)) = (line.ours, entries.first_mut()) {
+            *label = format!("**{label}**");
+        }
+        let _ = writeln!(text, "| {} |", entries.join(" | "));
     }
     text
 }
 
-fn bracketed(entry: &Entry) -> String {
-    match entry.published.as_str() {
-        "" => entry.text.clone(),
-        published => format!("{} ({published})", entry.text),
-    }
-}
-
-/// LaTeX: one `table*` for each table, for a document with `booktabs`, `xcolor` and `graphicx`.
+/// LaTeX: one `table*` for each table, for a document with `booktabs` and `graphicx`.
 pub(super) fn latex(page: &Page) -> String {
-    let mut text = String::from(
-        "% Needs \\usepackage{booktabs,xcolor,graphicx}. Published figures are grey.\n",
-    );
+    let mut text = String::from("% Needs \\usepackage{booktabs,graphicx}.\n");
     for table in page.sections.iter().flat_map(|section| &section.tables) {
         text.push_str(&latex_table(table));
     }
@@ -90,31 +68,16 @@ fn latex_table(view: &View) -> String {
     let _ = writeln!(
         text,
         "\\begin{{tabular}}{{l{}}}\n\\toprule",
-        "r".repeat(view.header.len())
+        "r".repeat(view.header.len().saturating_sub(1))
     );
-    let groups: Vec<String> = view
-        .groups
-        .iter()
-        .map(|(name, columns)| {
-            format!("\\multicolumn{{{columns}}}{{c}}{{{}}}", latex_escaped(name))
-        })
-        .collect();
-    let _ = writeln!(text, " & {} \\\\", groups.join(" & "));
-    let header: Vec<String> = view
-        .header
-        .iter()
-        .map(|column| latex_escaped(column))
-        .collect();
-    let _ = writeln!(text, "method & {} \\\\\n\\midrule", header.join(" & "));
+    let joined = |texts: &[String]| {
+        let escaped: Vec<String> = texts.iter().map(|text| latex_escaped(text)).collect();
+        escaped.join(" & ")
+    };
+    let _ = writeln!(text, "{} \\\\\n\\midrule", joined(&view.header));
     for line in &view.rows {
-        let entries: Vec<String> = line.entries.iter().map(latex_entry).collect();
-        let label = latex_escaped(&line.label);
-        let label = if line.ours {
-            format!("\\textbf{{{label}}}")
-        } else {
-            label
-        };
-        let _ = writeln!(text, "{label} & {} \\\\", entries.join(" & "));
+        let bold = if line.ours { "\\bfseries " } else { "" };
+        let _ = writeln!(text, "{bold}{} \\\\", joined(&line.entries));
     }
     let _ = writeln!(
         text,
@@ -122,14 +85,6 @@ fn latex_table(view: &View) -> String {
         latex_escaped(&view.title)
     );
     text
-}
-
-fn latex_entry(entry: &Entry) -> String {
-    let text = latex_escaped(&entry.text);
-    match entry.published.as_str() {
-        "" => text,
-        published => format!("{text} {{\\color{{gray}}({published})}}"),
-    }
 }
 
 fn latex_escaped(text: &str) -> String {
@@ -144,11 +99,12 @@ fn latex_escaped(text: &str) -> String {
 }
 
 /// CSV: a line for each method, set and objective, all digits kept.
-pub(super) fn csv(tables: &[Table], paper: &PaperTables) -> String {
+pub(super) fn csv(tables: &[Table], paper: &PaperTables, runs: &ReleasedRuns) -> String {
     let mut text = String::from(
         "table,set,method,guarded,objective,trainings,feasible,feasible_least,feasible_most,\
-         true_gap,true_gap_half_width,paper_gap,paper_gap_of_exact_solver,violation,p50_us,p99_us,\
-         published_feasible,published_gap,published_ms\n",
+         true_gap,true_gap_half_width,true_gap_largest,paper_gap,paper_gap_deviation,paper_gap_of_exact_solver,\
+         violation,p50_us,p99_us,mean_us,deviation_us,published_feasible,published_gap,published_gap_deviation,\
+         published_ms,published_ms_deviation,released_code_feasible,released_code_gap\n",
     );
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
     for table in tables {
@@ -159,7 +115,14 @@ pub(super) fn csv(tables: &[Table], paper: &PaperTables) -> String {
                 };
                 let beside = row.paper.as_deref();
                 let published = beside.and_then(|beside| paper.cell(&table.set, beside, objective));
+                let released = runs.cell(&table.set, &row.method, objective);
                 let mean = |value: &Option<Estimate>| number(value.map(|value| value.mean));
+                let spread = |value: Option<Spread>| {
+                    let value = value.map(|value| (value.mean, value.deviation)).unzip();
+                    [number(value.0), number(value.1)]
+                };
+                let [published_gap, gap_deviation] = spread(published.map(|cell| cell.gap));
+                let [published_ms, ms_deviation] = spread(published.map(|cell| cell.milliseconds));
                 let fields = [
                     table.group.name().to_owned(),
                     table.set.clone(),
@@ -172,14 +135,22 @@ pub(super) fn csv(tables: &[Table], paper: &PaperTables) -> String {
                     number(Some(cell.feasible.most)),
                     mean(&cell.true_gap),
                     number(cell.true_gap.and_then(|gap| gap.half_width)),
+                    number(cell.largest_gap),
                     number(Some(cell.paper_gap.mean)),
+                    number(Some(cell.paper_gap_deviation)),
                     number(table.floors[index]),
                     mean(&cell.violation),
                     format!("{:.3}", cell.p50_us),
                     format!("{:.3}", cell.p99_us),
-                    number(published.map(|published| published.feasible_percent / 100.0)),
-                    number(published.map(|published| published.gap)),
-                    number(published.map(|published| published.milliseconds)),
+                    format!("{:.3}", cell.mean_us),
+                    format!("{:.3}", cell.deviation_us),
+                    number(published.map(|published| published.feasible_percent.mean / 100.0)),
+                    published_gap,
+                    gap_deviation,
+                    published_ms,
+                    ms_deviation,
+                    number(released.map(|run| run.feasible_percent / 100.0)),
+                    number(released.and_then(|run| run.gap)),
                 ];
                 let _ = writeln!(text, "{}", fields.join(","));
             }

@@ -7,7 +7,7 @@ use crate::problem::{MOST, Objective, Problem, norm};
 /// Points and targets farther out than this are shortened to it: where the optimum on a set of radius 2
 /// lies hardly depends on how far they are.
 const REACH: f64 = 4.0;
-/// Length of the base point of linear problems, whose optima are at the rim of the sets.
+/// Length of the base point of linear problems with [`Features::Rim`].
 const RIM: f64 = 2.0;
 
 /// How problems are presented.
@@ -17,8 +17,12 @@ pub enum Features {
     /// As released: the upper triangle of Q and p; c; t. Outputs are points.
     Paper,
     /// Without the scales that do not change the answer, and with the unconstrained minimiser of
-    /// quadratic problems. Outputs are added to a base point near the answer.
-    ScaleFree,
+    /// quadratic problems. Outputs are added to that minimiser, or to the target of a distance.
+    Unaimed,
+    /// The same, and linear problems have −2c/‖c‖ as a base point. On five of the seven sets that point is the
+    /// optimum: the row with it shows what such knowledge is worth.
+    #[serde(rename = "scale-free")]
+    Rim,
 }
 
 impl Features {
@@ -27,9 +31,9 @@ impl Features {
         let triangle = dim * (dim + 1) / 2;
         match (self, objective) {
             (Self::Paper, Objective::Quadratic) => triangle + dim,
-            (Self::Paper, _) | (Self::ScaleFree, Objective::Linear) => dim,
-            (Self::ScaleFree, Objective::Distance) => 2 * dim,
-            (Self::ScaleFree, Objective::Quadratic) => triangle + 2 * dim + 1,
+            (Self::Paper, _) | (_, Objective::Linear) => dim,
+            (_, Objective::Distance) => 2 * dim,
+            (_, Objective::Quadratic) => triangle + 2 * dim + 1,
         }
     }
 
@@ -45,20 +49,39 @@ impl Features {
                 base.fill(0.0);
                 write_scaled(problem.vector(), 1.0, features);
             }
-            (Self::ScaleFree, Objective::Linear) => {
+            (_, Objective::Linear) => {
                 let scale = 1.0 / norm(problem.vector()).max(f64::MIN_POSITIVE);
                 write_scaled(problem.vector(), scale, features);
-                write_scaled(problem.vector(), -RIM * scale, base);
+                let length = if self == Self::Rim { RIM } else { 0.0 };
+                write_scaled(problem.vector(), -length * scale, base);
             }
-            (Self::ScaleFree, Objective::Distance) => {
+            (_, Objective::Distance) => {
                 let length = norm(problem.vector()).max(f64::MIN_POSITIVE);
                 let (direction, shortened) = features.split_at_mut(base.len());
                 write_scaled(problem.vector(), 1.0 / length, direction);
                 write_scaled(problem.vector(), length.min(REACH) / length, shortened);
                 base.copy_from_slice(shortened);
             }
-            (Self::ScaleFree, Objective::Quadratic) => quadratic(problem, features, base),
+            (_, Objective::Quadratic) => quadratic(problem, features, base),
         }
+    }
+}
+
+/// Writes the point where f is smallest of all; false for a linear problem, which has none.
+pub(crate) fn unconstrained(problem: &Problem, out: &mut [f32]) -> bool {
+    match problem.objective() {
+        Objective::Linear => return false,
+        Objective::Distance => write_scaled(problem.vector(), 1.0, out),
+        Objective::Quadratic => minimise(problem.matrix(), problem.vector(), out),
+    }
+    true
+}
+
+/// Writes a point far downhill: the unconstrained minimiser, or one that no set of the study reaches.
+pub(crate) fn far_downhill(problem: &Problem, out: &mut [f32]) {
+    if !unconstrained(problem, out) {
+        let scale = -REACH / norm(problem.vector()).max(f64::MIN_POSITIVE);
+        write_scaled(problem.vector(), scale, out);
     }
 }
 
@@ -165,7 +188,7 @@ mod tests {
         let write = |scale: f64| {
             let problem = Problem::linear(vec![scale * 0.3, -scale]);
             let (mut features, mut base) = ([0.0; 2], [0.0; 2]);
-            Features::ScaleFree.write(&problem, &mut features, &mut base);
+            Features::Unaimed.write(&problem, &mut features, &mut base);
             (features, base)
         };
         assert_eq!(write(1.0), write(4.0));
@@ -174,7 +197,7 @@ mod tests {
     #[test]
     fn every_feature_is_written() {
         let mut random = ChaCha8Rng::seed_from_u64(5);
-        for kind in [Features::Paper, Features::ScaleFree] {
+        for kind in [Features::Paper, Features::Unaimed, Features::Rim] {
             for objective in Objective::ALL {
                 let problem = Problem::draw(objective, 3, &mut random);
                 let mut features = vec![f32::NAN; kind.count(objective, 3)];

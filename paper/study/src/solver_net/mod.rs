@@ -15,6 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use self::correction::{Correction, FrozenProjector, Uncorrected};
 pub use self::features::Features;
+pub(crate) use self::features::{far_downhill, unconstrained};
 pub use self::supervised::{Supervised, Targets};
 pub use self::unsupervised::Unsupervised;
 use crate::StudyError;

@@ -24,7 +24,7 @@ const EVERY_HEAD: f32 = 0.02;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Unsupervised {
-    /// How problems are presented. Default [`Features::ScaleFree`].
+    /// How problems are presented. Default [`Features::Unaimed`].
     pub features: Features,
     /// Hidden layers. Default 128, 128, 128.
     pub hidden: Vec<usize>,
@@ -55,7 +55,7 @@ pub struct Unsupervised {
 impl Default for Unsupervised {
     fn default() -> Self {
         Self {
-            features: Features::ScaleFree,
+            features: Features::Unaimed,
             hidden: vec![128; 3],
             heads: 4,
             steps: 3_000,

@@ -10,7 +10,7 @@ use fab_study::plan::{Plan, Selection};
 use fab_study::protocol::{Answers, Evaluation, Protocol};
 use fab_study::solver_net::Unsupervised;
 use fab_study::store::digest;
-use fab_study::{Context, Effort, Objective, StudySet};
+use fab_study::{Context, Effort, Objective, ProjectorRecipe, SETS, StudySet};
 use fabproj::Settings;
 
 /// Counts the allocations of this thread.
@@ -105,12 +105,12 @@ fn polished_answers_are_nearer_to_the_optimum() {
         let gap = |polish: Option<Polish>| {
             let ours = Ours {
                 // A projector that is good enough for the polish to matter.
-                projector: Settings {
+                projector: ProjectorRecipe::Default(Settings {
                     feasible: Settings::quick().feasible,
                     infeasible: Settings::quick().infeasible,
                     boundary: Settings::quick().boundary,
                     ..context.effort().projector.clone()
-                },
+                }),
                 solver: Unsupervised {
                     steps: 200,
                     polish,
@@ -139,7 +139,7 @@ fn polished_answers_are_nearer_to_the_optimum() {
 
 #[test]
 fn the_papers_method_runs_from_end_to_end() {
-    for method in ["fab", "fab-post-hoc", "fab-2-decoders"] {
+    for method in ["fab", "fab-first-post-hoc", "fab-2-decoders", "fab-text"] {
         let (raw, guarded) = answers(method, "blob-with-bite", Objective::Linear);
         assert_eq!(raw.count, 40);
         assert!(raw.paper_gap.mean.is_finite() && guarded.is_none());
@@ -164,12 +164,36 @@ fn the_network_baselines_run_from_end_to_end() {
 }
 
 #[test]
+fn simple_competitors_are_feasible_and_nearly_optimal() {
+    for set in SETS {
+        let planar = StudySet::open(set).unwrap().dim() == 2;
+        for objective in Objective::ALL {
+            let (exact, _) = answers("exact", set, objective);
+            assert_eq!(exact.feasible_share(), 1.0, "{set} {objective}");
+            let worst = exact.true_gap.most;
+            assert!(worst < 1e-4, "{set} {objective}: {worst}");
+            let (table, _) = answers("lookup", set, objective);
+            assert_eq!(table.feasible_share(), 1.0, "{set} {objective}");
+            let gap = table.true_gap.mean;
+            assert!(!planar || gap < 0.01, "{set} {objective}: {gap}");
+            let (descent, _) = answers("violation-descent", set, objective);
+            assert_eq!(descent.feasible_share(), 1.0, "{set} {objective}");
+            let gap = descent.true_gap.mean;
+            assert!(planar || gap < 0.1, "{set} {objective}: {gap}");
+        }
+    }
+}
+
+#[test]
 fn answers_allocate_nothing() {
     let context = Context::in_memory(tiny());
     let set = StudySet::open("concentric-circles").unwrap();
     let evaluation = Evaluation::prepare(&set, Objective::Quadratic, &FEW).unwrap();
     for method in [
         "fabproj",
+        "fabproj-no-network",
+        "lookup",
+        "violation-descent",
         "projected-gradient",
         "penalty",
         "augmented-lagrangian",
@@ -226,7 +250,7 @@ fn methods_of_the_plane_stay_there_unless_they_are_named() {
         ..Selection::default()
     };
     let plan = Plan::new(&selection, &effort).unwrap();
-    assert!(plan.runs.iter().all(|run| !run.entry.planar));
+    assert!(plan.runs.iter().all(|run| run.entry.is_for(3)));
     selection.methods = vec!["penalty".to_owned()];
     assert_eq!(Plan::new(&selection, &effort).unwrap().runs.len(), 3);
 }

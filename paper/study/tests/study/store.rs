@@ -4,11 +4,13 @@ use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use fab_method::{LossWeights, PaperSettings};
 use fab_study::method::catalogue;
 use fab_study::plan::{Outcome, Pending, Plan, Selection};
 use fab_study::protocol::Protocol;
 use fab_study::store::{Store, digest};
-use fab_study::{Context, Effort, StudyError};
+use fab_study::weight_search::{Search, SearchRecord};
+use fab_study::{Context, Effort, ProjectorRecipe, StudyError, StudySet};
 use fabproj::{Event, Observer};
 
 /// Keeps all events.
@@ -183,8 +185,8 @@ fn results_of_earlier_builds_are_found() {
         .iter()
         .map(|run| run.key(&effort, Protocol::RELEASED));
     let digests: Vec<String> = keys.map(|key| digest(&key)).collect();
-    assert_eq!(digests.len(), 672);
-    assert_eq!(digest(&digests), "77a84c4252899c29da73ba7d1ee80538");
+    assert_eq!(digests.len(), 1071);
+    assert_eq!(digest(&digests), "378c295f60a36151f92392712ad2346e");
 }
 
 #[test]
@@ -206,4 +208,55 @@ fn a_record_of_an_earlier_build_is_read() {
         problems: 40,
     });
     assert_eq!(Pending::of(&plan, &context, &store).unwrap().kept, 1);
+}
+
+/// A search that takes a second.
+fn search() -> Search {
+    let settings = PaperSettings {
+        samples: Some(600),
+        effort: 0.002,
+        ..PaperSettings::released()
+    };
+    let recipe = ProjectorRecipe::Searched(settings);
+    let set = StudySet::open("concentric-circles").unwrap();
+    Search::new(&set, "fab", Some(recipe), 5).unwrap()
+}
+
+/// The weights and scores of a search, without its times.
+fn scores(record: &SearchRecord) -> Vec<(LossWeights, f64, Option<f64>)> {
+    let trials = record.trials.iter();
+    trials
+        .map(|trial| (trial.weights, trial.score, trial.hole))
+        .collect()
+}
+
+#[test]
+fn a_stopped_search_goes_on_where_it_was_and_records_of_earlier_builds_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let context = Context::in_memory(Effort::quick()).with_store(&store);
+    let whole = search().run(true, &context).unwrap();
+    assert!(whole.is_complete() && whole.is_decided());
+    assert!(whole.trials.iter().all(|trial| trial.hole.is_some()));
+    let chosen = whole.released().unwrap().weights;
+    // The choice needs no more of the grid than the first full score.
+    let full = whole.trials.iter().position(|trial| trial.score >= 1.0);
+    let mut part = whole.clone();
+    part.trials.truncate(3);
+    assert_eq!(part.is_decided(), full.is_some_and(|place| place < 3));
+    store.save_search(&part).unwrap();
+    let resumed = search().run(true, &context).unwrap();
+    assert_eq!(scores(&resumed), scores(&whole));
+    assert_eq!(resumed.released().unwrap().weights, chosen);
+    // Earlier builds did not know of holes.
+    let mut old = serde_json::to_value(&whole).unwrap();
+    for trial in old["trials"].as_array_mut().unwrap() {
+        trial.as_object_mut().unwrap().remove("hole");
+    }
+    let path = folder.path().join("weights");
+    let path = path.join(format!("{}.json", digest(search().key())));
+    fs::write(path, old.to_string()).unwrap();
+    let found = search().run(true, &context).unwrap();
+    assert!(found.trials.iter().all(|trial| trial.hole.is_none()));
+    assert_eq!(found.released().unwrap().weights, chosen);
 }
