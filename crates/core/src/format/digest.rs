@@ -55,7 +55,8 @@ pub(super) fn check(bytes: &[u8], stated: &str) -> Result<(), FormatError> {
     };
     let digits =
         stated.len() == BLANK.len() && stated.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let place = place(bytes, stated).filter(|_| digits);
+    // First: a digest without digits has no place.
+    let place = digits.then(|| place(bytes, stated)).flatten();
     let found = digest(bytes, place.ok_or_else(|| wrong("not its place".into()))?);
     if found == stated {
         return Ok(());

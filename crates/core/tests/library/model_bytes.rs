@@ -255,6 +255,25 @@ fn faults_are_named() {
     assert!(matches!(error, FormatError::Shape { .. }), "{error}");
     let error = edit(&|parts| parts.data[0..4].copy_from_slice(&f32::NAN.to_le_bytes()));
     assert!(matches!(error, FormatError::Weights(_)), "{error}");
+    for digest in [
+        "",
+        "0",
+        "not sixty-four digits",
+        &"g".repeat(64),
+        &"0".repeat(64),
+    ] {
+        let mut metadata = Parts::of(&bytes).metadata();
+        metadata["digest"] = digest.into();
+        let mut parts = Parts::of(&bytes);
+        parts.header["__metadata__"]["fabproj"] = metadata.to_string().into();
+        let error = Weights::from_bytes(&parts.bytes()).expect_err("no digest of the file");
+        assert!(matches!(error, FormatError::Digest { .. }), "{error}");
+        if let Some(fields) = metadata.as_object_mut() {
+            fields.remove("digest");
+        }
+        parts.header["__metadata__"]["fabproj"] = metadata.to_string().into();
+        assert!(Weights::from_bytes(&parts.bytes()).is_err());
+    }
     for version in [0, 1, 3] {
         let mut metadata = Parts::of(&bytes).metadata();
         metadata["format"] = version.into();
