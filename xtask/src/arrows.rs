@@ -17,6 +17,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         "fabproj-cli",
         &["fabproj", "fabproj-plot", "fabproj-export"],
     ),
+    (
+        "fabproj-python",
+        &["fabproj", "fabproj-plot", "fabproj-cli"],
+    ),
     ("fab-method", &["fabproj"]),
     ("fab-study", &["fab-method", "fabproj-plot"]),
     ("fab-saferl", &["fab-method"]),

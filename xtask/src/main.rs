@@ -4,6 +4,7 @@ mod api;
 mod arm;
 mod arrows;
 mod bench;
+mod bindings;
 mod check;
 mod features;
 mod metadata;
@@ -31,7 +32,7 @@ struct Arguments {
 enum Task {
     /// Format, lints, docs, crate dependencies, packages, workflows, public interface
     Check(check::Arguments),
-    /// Everything that CI runs: `check`, all tests, no_std and WebAssembly builds, Python readers
+    /// Everything that CI runs: `check`, all tests, no_std and WebAssembly builds, Python and C
     Test(check::Arguments),
     /// Compare the public interface with the recorded one
     Api(api::Arguments),

@@ -16,6 +16,8 @@ pub struct Packages {
     name: &'static str,
     /// The requirements file, from the root.
     requirements: &'static str,
+    /// Requirements that are installed without their own requirements.
+    bare: Option<&'static str>,
     /// The oldest Python that all of them still have wheels for.
     oldest: (u32, u32),
     /// What the packages are for.
@@ -26,6 +28,7 @@ pub struct Packages {
 pub const TEST: Packages = Packages {
     name: "test",
     requirements: "bench/requirements-test.txt",
+    bare: None,
     oldest: (3, 10),
     purpose: "to check that Python programs can read our files",
 };
@@ -34,8 +37,27 @@ pub const TEST: Packages = Packages {
 pub const BENCH: Packages = Packages {
     name: "bench",
     requirements: "bench/requirements.txt",
+    bare: None,
     oldest: (3, 11),
     purpose: "to run PyTorch and ONNX Runtime",
+};
+
+/// What builds and tests the Python package.
+pub const PACKAGE: Packages = Packages {
+    name: "package",
+    requirements: "bindings/python/requirements-test.txt",
+    bare: None,
+    oldest: (3, 10),
+    purpose: "to build and test the Python package",
+};
+
+/// What the package's modules for other frameworks are tested with.
+pub const FRAMEWORKS: Packages = Packages {
+    name: "frameworks",
+    requirements: "bindings/python/requirements-frameworks.txt",
+    bare: Some("bindings/python/requirements-torch.txt"),
+    oldest: (3, 11),
+    purpose: "to test the package with PyTorch, JAX, Gymnasium and ONNX Runtime",
 };
 
 /// A Python with its packages.
@@ -51,7 +73,10 @@ impl Environment {
             .join("python")
             .join(packages.name);
         let interpreter = interpreter_in(&folder);
-        let wanted = stamp_text(&shell::root().join(packages.requirements))?;
+        let mut wanted = stamp_text(&shell::root().join(packages.requirements))?;
+        if let Some(bare) = packages.bare {
+            wanted.push_str(&stamp_text(&shell::root().join(bare))?);
+        }
         let stamp = folder.join("fabproj-requirements");
         if interpreter.is_file() && fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
             return Ok(Self { interpreter });
@@ -62,16 +87,37 @@ impl Environment {
                 .with_context(|| format!("removing the outdated {}", folder.display()))?;
         }
         make(&base, &folder)?;
-        install(&interpreter, packages.requirements)?;
+        install(&interpreter, packages.requirements, &[])?;
+        if let Some(bare) = packages.bare {
+            install(&interpreter, bare, &["--no-deps"])?;
+        }
         // Last, so that an interrupted installation starts again.
         fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
         Ok(Self { interpreter })
     }
 
-    /// A command that runs a script (a path from the root). Libraries use one thread, as in all comparisons.
+    /// The interpreter's path.
+    pub fn interpreter(&self) -> &Path {
+        &self.interpreter
+    }
+
+    /// A command that runs a module, such as `pytest`.
+    pub fn module(&self, module: &str) -> Command {
+        let mut python = self.command();
+        python.args(["-m", module]);
+        python
+    }
+
+    /// A command that runs a script (a path from the root).
     pub fn script(&self, script: &str) -> Command {
-        let mut python = command(&self.interpreter);
+        let mut python = self.command();
         python.arg(script);
+        python
+    }
+
+    /// Libraries use one thread, as in all comparisons.
+    fn command(&self) -> Command {
+        let mut python = command(&self.interpreter);
         // No __pycache__ folders beside the sources.
         python.env("PYTHONDONTWRITEBYTECODE", "1");
         for threads in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
@@ -157,7 +203,7 @@ fn make(base: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn install(interpreter: &Path, requirements: &str) -> Result<()> {
+fn install(interpreter: &Path, requirements: &str, options: &[&str]) -> Result<()> {
     let quiet = [
         "-m",
         "pip",
@@ -169,6 +215,7 @@ fn install(interpreter: &Path, requirements: &str) -> Result<()> {
         "Python packages",
         command(interpreter)
             .args(quiet)
+            .args(options)
             .args(["--requirement", requirements]),
     )
     .context(
@@ -202,8 +249,10 @@ mod tests {
 
     #[test]
     fn the_lists_of_packages_exist_and_are_pinned() {
-        for packages in [TEST, BENCH] {
-            let text = stamp_text(&shell::root().join(packages.requirements)).unwrap();
+        let all = [TEST, BENCH, PACKAGE, FRAMEWORKS];
+        let bare = all.iter().filter_map(|packages| packages.bare);
+        for requirements in all.iter().map(|packages| packages.requirements).chain(bare) {
+            let text = stamp_text(&shell::root().join(requirements)).unwrap();
             let lines = text.lines().filter(|line| !line.starts_with(['#', '-']));
             assert!(lines.clone().count() >= 2);
             assert!(lines.clone().all(|line| line.contains("==")), "{text}");

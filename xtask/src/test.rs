@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::metadata::Workspace;
 use crate::python::{self, Environment};
 use crate::shell::{Skipped, cargo, executable, has_cargo_command, output, step};
-use crate::{check, features};
+use crate::{bindings, check, features};
 
 pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let start = Instant::now();
@@ -20,6 +20,8 @@ pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     no_std(&workspace)?;
     web(&mut skipped)?;
     python_consumers(&workspace, &features)?;
+    bindings::c(&workspace, &mut skipped)?;
+    bindings::python(&workspace, &mut skipped)?;
     let doc_tests = ["test", "--workspace", "--doc"];
     step("doc tests", cargo(&doc_tests).args(&features))?;
     tests(&features)?;

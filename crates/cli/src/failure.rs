@@ -66,7 +66,7 @@ fn cut(message: String) -> String {
 }
 
 /// The error with its causes, each said once: typed errors already quote theirs.
-fn message(error: &anyhow::Error) -> String {
+pub fn message(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();

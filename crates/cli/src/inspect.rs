@@ -121,7 +121,8 @@ fn charts(charts: &[Chart]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn text(model: &Model, file: &str, size: u64) -> Result<String> {
+/// What a model holds, for a person.
+pub fn text(model: &Model, file: &str, size: u64) -> Result<String> {
     let (record, projector) = (model.record(), model.projector());
     let row = |name: &str, value: String| (name.to_owned(), value);
     let mut rows = vec![
@@ -237,7 +238,8 @@ fn flat(value: &Value) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn json(model: &Model, file: &str, size: u64) -> Result<Value> {
+/// What a model holds, as JSON.
+pub fn json(model: &Model, file: &str, size: u64) -> Result<Value> {
     let networks = networks(model).into_iter().map(|(name, network)| {
         json!({
             "name": name,

@@ -6,6 +6,7 @@
 pub mod bar;
 mod bench;
 mod certify;
+mod export;
 pub mod failure;
 mod find;
 mod inspect;
@@ -21,7 +22,9 @@ mod shell;
 pub mod show;
 pub mod train;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -62,19 +65,46 @@ enum Command {
     Plot(plot::Arguments),
     /// Measure how fast a projector runs on this machine
     Bench(bench::Arguments),
+    /// Write a model as ONNX or as C
+    Export(export::Arguments),
     /// Print completions for a shell
     Completions(shell::Completions),
     /// Write the manual pages
     Man(shell::Man),
 }
 
+/// The words of the command, for messages that repeat it.
+static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+
 /// Runs the command with the arguments of the process.
 pub fn main() -> ExitCode {
-    let Arguments { command, common } = Arguments::parse();
+    main_with(std::env::args_os().collect())
+}
+
+/// Runs the command with these words, the first of which is the program's name.
+pub fn main_with(words: Vec<OsString>) -> ExitCode {
+    let Arguments { command, common } = match Arguments::try_parse_from(&words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and versions are such errors too; nothing can be said where they cannot be printed.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    WORDS.get_or_init(|| words);
     match run(&command, &common) {
         Ok(code) => code,
         Err(error) => failure::report(&error),
     }
+}
+
+/// What the Python package shows as the command does.
+#[doc(hidden)]
+pub mod shared {
+    pub use crate::certify::text as certificate_text;
+    pub use crate::failure::message;
+    pub use crate::find::set;
+    pub use crate::inspect::{json as model_json, text as model_text};
 }
 
 fn run(command: &Command, common: &Common) -> anyhow::Result<ExitCode> {
@@ -89,6 +119,7 @@ fn run(command: &Command, common: &Common) -> anyhow::Result<ExitCode> {
         Command::Inspect(arguments) => inspect::run(arguments, common)?,
         Command::Plot(arguments) => plot::run(arguments, common)?,
         Command::Bench(arguments) => bench::run(arguments, common)?,
+        Command::Export(arguments) => export::run(arguments, common)?,
         Command::Completions(arguments) => {
             shell::completions(arguments, &mut Arguments::command())?;
         }

@@ -420,7 +420,9 @@ fn last_states(model: &Path) -> bool {
 fn farewell(model: &Path) -> impl Fn() -> String + Send + 'static {
     let model = model.to_owned();
     move || {
-        let mut words: Vec<String> = std::env::args().collect();
+        let words = crate::WORDS.get_or_init(|| std::env::args_os().collect());
+        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+        let mut words: Vec<String> = words.collect();
         words.retain(|word| word != "--force" && word != "--resume");
         if let Some(command) = words.first_mut() {
             let name = Path::new(command).file_name().unwrap_or_default();

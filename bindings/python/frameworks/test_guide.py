@@ -1,0 +1,16 @@
+"""The pages of the guide that need frameworks."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "tests"))
+
+import pages  # noqa: E402
+
+
+@pytest.mark.parametrize("page", ["frameworks.md", "deploy.md"])
+def test_page_of_the_guide(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert pages.run(pages.GUIDE / page, tmp_path) >= 2

@@ -1,0 +1,65 @@
+"""What projectors and guards say about each row."""
+
+from enum import IntEnum
+
+
+class RawOutcome(IntEnum):
+    """What a projector did."""
+
+    INSIDE = 0
+    """The latent point was in the latent set."""
+    CLAMPED = 1
+    """The latent point was moved into the latent set."""
+    NOT_FINITE = 2
+    """The input was not finite; the output is the first anchor."""
+
+
+class Outcome(IntEnum):
+    """What a guard did. The output is finite in all cases."""
+
+    KEPT = 0
+    """The input was feasible and is returned bit for bit."""
+    PROJECTED = 1
+    """The projection is feasible."""
+    REPAIRED = 2
+    """The projection failed the test; the output is a feasible point between it and an anchor."""
+    ANCHORED = 3
+    """The output is an anchor, or a feasible point found by a search."""
+    MAYBE_EMPTY = 4
+    """No feasible point was found at this x: the output has failed the test."""
+    NOT_FINITE = 5
+    """x was not finite: the output has not been tested."""
+
+    @property
+    def is_verified(self):
+        """Whether the output has passed the membership test."""
+        return self <= Outcome.ANCHORED
+
+
+def verified(outcomes):
+    """Which outputs of a guard have passed the membership test.
+
+    >>> import numpy, fabproj
+    >>> fabproj.verified(numpy.array([0, 4, 2], dtype="uint8"))
+    array([ True, False,  True])
+    """
+    return outcomes <= Outcome.ANCHORED
+
+
+def fall_back(out, outcomes, fallback, y, x):
+    """Replaces the rows of ``out`` that are not verified."""
+    import numpy
+
+    bad = ~numpy.asarray(verified(outcomes))
+    if not bad.any():
+        return
+    if callable(fallback):
+        rows = numpy.broadcast_to(numpy.asarray(y), out.shape)[bad]
+        if x is None:
+            values = fallback(rows)
+        else:
+            x = numpy.asarray(x)
+            values = fallback(rows, numpy.broadcast_to(x, out.shape[:-1] + x.shape[-1:])[bad])
+        out[bad] = numpy.asarray(values, dtype=out.dtype).reshape(out[bad].shape)
+    else:
+        out[bad] = numpy.broadcast_to(numpy.asarray(fallback, dtype=out.dtype), out.shape)[bad]
