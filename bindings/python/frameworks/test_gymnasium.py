@@ -64,6 +64,8 @@ def test_a_set_that_depends_on_the_observation(of_x):
         assert info["fabproj"]["outcome"].is_verified
 
 
+# Processes are forked, which JAX warns about where it was imported by another test.
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("kind", ["SyncVectorEnv", "AsyncVectorEnv"])
 def test_vector_environments(of_x, kind):
     envs = getattr(gymnasium.vector, kind)([Walk] * 3)
