@@ -33,7 +33,7 @@ def disc(y, x):
 
 @pytest.fixture(scope="module")
 def of_x():
-    options = {"preset": "quick", "progress": False, "samples": 500, "phase_two": 200}
+    options = {"preset": "quick", "progress": False, "samples": 500, "phase_two": 200, "states": 50}
     return fabproj.train(disc, bounds=[(-3, 3)] * 2, x_bounds=[(0.5, 2.0)], **options).guard(disc)
 
 

@@ -98,11 +98,11 @@ def test_a_network_learns_through_it(moons, fast):
     torch.manual_seed(0)
     layers = nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 2)
     network = nn.Sequential(*layers, fabproj.torch.Projector(moons, fast=fast))
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(network.parameters(), lr=2e-2)
     inputs = torch.linspace(0, 6.28, 100)[:, None]
     directions = torch.cat([inputs.cos(), inputs.sin()], 1)
     losses = []
-    for _ in range(150):
+    for _ in range(80):
         loss = -(network(inputs) * directions).sum(1).mean()
         optimizer.zero_grad()
         loss.backward()

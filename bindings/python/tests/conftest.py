@@ -30,7 +30,8 @@ def obstacle():
 @pytest.fixture(scope="session")
 def of_callable():
     return fabproj.train(
-        plate, bounds=[(-2, 2), (-2, 2)], preset="quick", name="plate", progress=False, samples=5000, phase_two=400
+        plate, bounds=[(-2, 2), (-2, 2)], preset="quick", name="plate", progress=False, samples=5000, phase_two=400,
+        boundary=2000,
     )
 
 

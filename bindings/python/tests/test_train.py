@@ -14,7 +14,11 @@ import pytest
 import fabproj
 from conftest import disc, plate
 
-SHORT = {"preset": "quick", "progress": False, "samples": 500, "phase_two": 100, "rounds": 1}
+# Small in every way: callables are asked about each point of the boundary on its own.
+SHORT = {
+    "preset": "quick", "progress": False, "samples": 500, "phase_two": 100, "rounds": 1,
+    "feasible": 2000, "infeasible": 2000, "boundary": 1000, "states": 50,
+}
 TEXT = """
 y = ["a", "b"]
 bounds = { a = [-2, 2], b = [-2, 2] }
@@ -169,7 +173,8 @@ def test_an_interrupted_training_goes_on(tmp_path):
             if event["event"] == "progress" and event["step"] > 0:
                 print("training", flush=True)
         try:
-            fabproj.train("star-shaped", seed=3, samples=500, progress=progress, checkpoint=folder)
+            fabproj.train("star-shaped", preset="quick", phase_two=4000, rounds=1, seed=3, samples=500,
+                          progress=progress, checkpoint=folder)
             print("done", flush=True)
         except KeyboardInterrupt:
             print(f"stopped {time.time()}", flush=True)
@@ -184,7 +189,7 @@ def test_an_interrupted_training_goes_on(tmp_path):
     assert stopped, (rest, errors)
     # Half a second, with room for a machine that is busy.
     assert float(stopped[0].split()[1]) - sent < 2.0
-    options = {"seed": 3, "samples": 500, "progress": False}
+    options = {"preset": "quick", "phase_two": 4000, "rounds": 1, "seed": 3, "samples": 500, "progress": False}
     with pytest.raises(FileExistsError, match="resume=True resumes it"):
         fabproj.train("star-shaped", checkpoint=tmp_path / "state", **options)
     with pytest.raises(ValueError, match="belong to another training"):

@@ -64,3 +64,8 @@ pub use self::train::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The first page of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/README.md")]
+struct Guide;
