@@ -381,10 +381,11 @@ impl Graph {
         let square = self.both(Operation::Mul, z, z);
         let sum = self.push(Operation::Sum, &[square], 1, Kind::Single);
         let norm = self.each(Operation::Sqrt, sum);
-        let (near, far) = (self.single(inner), self.single(outer));
+        let far = self.single(outer);
         let (target, divisor) = match smooth {
             None if inner == 0.0 => (far, self.both(Operation::Max, norm, far)),
             None => {
+                let near = self.single(inner);
                 let least = self.both(Operation::Max, norm, near);
                 let tiny = self.single(NO_DIRECTION);
                 (
@@ -400,6 +401,7 @@ impl Graph {
                     let offset = self.single(NORM_OFFSET);
                     (target, self.both(Operation::Add, norm, offset))
                 } else {
+                    let near = self.single(inner);
                     let below = self.excess(near, norm, smooth.into());
                     let tiny = self.single(NO_DIRECTION);
                     let divisor = self.both(Operation::Max, norm, tiny);
