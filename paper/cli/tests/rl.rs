@@ -38,11 +38,23 @@ fn a_training_is_kept_evaluated_drawn_and_reported() {
     let json: serde_json::Value =
         serde_json::from_str(&run(folder.path(), &eval).done().stdout).expect("JSON");
     assert_eq!(json["summary"]["episodes"], 2);
-    let draw = ["rl", "eval", policy, "--episodes", "1", "--plot", "episode.svg"];
+    let draw = [
+        "rl",
+        "eval",
+        policy,
+        "--episodes",
+        "1",
+        "--plot",
+        "episode.svg",
+    ];
     run(folder.path(), &draw).done();
     let picture = fs::read_to_string(folder.path().join("episode.svg")).expect("the picture");
     assert!(picture.starts_with("<svg") && !picture.contains("<animate"));
-    run(folder.path(), &["rl", "train", "--algorithm", "zero", "--episodes", "3"]).done();
+    run(
+        folder.path(),
+        &["rl", "train", "--algorithm", "zero", "--episodes", "3"],
+    )
+    .done();
     let report = run(folder.path(), &["rl", "report", "-o", "report"]).done();
     assert_eq!(report.stdout.lines().count(), 3);
     let page = fs::read_to_string(folder.path().join("report/rl.html")).expect("the page");

@@ -50,7 +50,7 @@ impl Controller {
     }
 
     /// Writes the action for an observation.
-    fn act(
+    pub(crate) fn act(
         &self,
         observation: &[f64],
         task: &Guarded,

@@ -1,6 +1,9 @@
 //! Filters between a policy and its task: they replace actions that are not safe.
 
+use std::sync::Arc;
+
 use crate::env::{Environment, Interval, Result, Step};
+use crate::look_ahead::{Action, LookAheadSettings, Outlook};
 use crate::task::{Task, TopView};
 
 /// Replaces unsafe actions by safe ones.
@@ -27,6 +30,11 @@ pub trait ActionFilter: Send {
         Ok(())
     }
 
+    /// The projection behind the filter, for losses that need it. Default none.
+    fn projector(&self) -> Option<Arc<dyn ActionProjector>> {
+        None
+    }
+
     /// A copy for another copy of the task.
     fn boxed(&self) -> Box<dyn ActionFilter>;
 
@@ -34,12 +42,21 @@ pub trait ActionFilter: Send {
     fn digest(&self) -> String;
 }
 
+/// A map from observations and actions to safe actions, for many rows, with its derivative.
+pub trait ActionProjector: Send + Sync {
+    /// Projects actions that lie one after the other. `observations` are the task's own.
+    fn project(&self, observations: &[f32], actions: &[f32]) -> Vec<f32>;
+
+    /// Derivatives of the actions from those of the projected ones: Jᵀ d.
+    fn pull_back(&self, observations: &[f32], actions: &[f32], d_projected: &[f32]) -> Vec<f32>;
+}
+
 /// What a filter decides on.
 pub struct Situation<'a> {
     /// The task's own observation, not normalised.
     pub observation: &'a [f64],
     /// The task, for filters that look ahead by simulation. Learned filters use the observation only.
-    pub task: &'a mut dyn Task,
+    pub task: &'a dyn Task,
 }
 
 /// What a filter did in one step.
@@ -123,6 +140,23 @@ impl Guarded {
         self.task.top_view()
     }
 
+    /// Actions at which the actuators saturate.
+    pub fn action_scale(&self) -> Action {
+        self.task.action_scale()
+    }
+
+    /// Looks ahead from the current state.
+    ///
+    /// # Errors
+    /// If the task has no model.
+    pub fn outlooks(
+        &self,
+        actions: &[Action],
+        settings: &LookAheadSettings,
+    ) -> Result<Vec<Outlook>> {
+        self.task.outlooks(actions, settings)
+    }
+
     /// Runs the filter on `action`; the action to execute is in `self.filtered`.
     fn apply_filter(&mut self, action: &[f64]) -> Result<()> {
         self.filtered.copy_from_slice(action);
@@ -132,7 +166,7 @@ impl Guarded {
         };
         let situation = Situation {
             observation: &self.observation,
-            task: &mut *self.task,
+            task: &*self.task,
         };
         self.correction.intervened = filter.filter(situation, action, &mut self.filtered)?;
         if !self.executes {
@@ -155,7 +189,7 @@ impl Guarded {
         if let Some(filter) = &mut self.filter {
             let situation = Situation {
                 observation: &self.observation,
-                task: &mut *self.task,
+                task: &*self.task,
             };
             filter.hints(situation, hints)?;
         }

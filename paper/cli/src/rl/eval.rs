@@ -14,6 +14,7 @@ use fabproj_cli::options::Common;
 use fabproj_cli::show;
 use serde_json::json;
 
+use super::guard::GuardOptions;
 use super::{as_usage, table};
 
 #[derive(clap::Args)]
@@ -50,19 +51,26 @@ pub struct Arguments {
     /// Let the agent move in the picture
     #[arg(long, requires = "plot")]
     animate: bool,
+
+    #[command(flatten)]
+    guard: GuardOptions,
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let (name, controller) = controller(arguments)?;
     let task = arguments.task(&controller)?;
+    let filter = arguments.guard.filter()?;
+    let filter = filter.as_deref();
     let settings = EvaluationSettings {
         episodes: arguments.episodes,
         first_seed: arguments.first_seed,
     };
-    let evaluation = evaluate(&|| open(&task), &controller, None, &settings).map_err(as_usage)?;
+    let evaluation = evaluate(&|| open(&task), &controller, filter, &settings).map_err(as_usage)?;
     let summary = evaluation.summary();
     if let Some(path) = &arguments.plot {
-        draw(path, &task, &name, &controller, arguments)?;
+        let guarded = Guarded::new(open(&task)?, filter.map(|filter| filter.boxed()));
+        let title = format!("{task}, {name}");
+        draw(path, guarded, &title, &controller, arguments)?;
     }
     if common.json {
         show::print_json(&json!({ "summary": summary, "evaluation": evaluation }))?;
@@ -112,15 +120,14 @@ impl Arguments {
 
 fn draw(
     path: &Path,
-    task: &str,
-    name: &str,
+    task: Guarded,
+    title: &str,
     controller: &Controller,
     arguments: &Arguments,
 ) -> Result<()> {
-    let guarded = Guarded::plain(open(task)?);
-    let trace = trace(guarded, controller, arguments.first_seed)?;
+    let trace = trace(task, controller, arguments.first_seed)?;
     let title = format!(
-        "{task}, {name}, episode {}: reward {:.1}, cost {:.0}",
+        "{title}, episode {}: reward {:.1}, cost {:.0}",
         arguments.first_seed, trace.result.reward, trace.result.cost
     );
     let svg = picture(&trace, &title, arguments.animate);

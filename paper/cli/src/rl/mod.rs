@@ -1,6 +1,8 @@
 //! `fab-paper rl`: safe reinforcement learning.
 
+mod collect;
 mod eval;
+mod guard;
 mod progress;
 mod report;
 mod train;
@@ -22,6 +24,8 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    /// Collect labelled states and train a guard for actions
+    Collect(collect::Arguments),
     /// Train policies and evaluate them; finished runs are kept and never repeated
     Train(train::Arguments),
     /// Evaluate a policy file or a baseline, and draw an episode
@@ -32,6 +36,7 @@ enum Command {
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     match &arguments.command {
+        Command::Collect(arguments) => collect::run(arguments, common),
         Command::Train(arguments) => train::run(arguments, common),
         Command::Eval(arguments) => eval::run(arguments, common),
         Command::Report(arguments) => report::run(arguments, common),

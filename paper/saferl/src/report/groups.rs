@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::evaluate::Summary;
+use crate::guard::GuardFilterSettings;
 use crate::store::RunRecord;
 use crate::train::{AlgorithmSettings, TrainSettings};
 
@@ -103,10 +104,31 @@ fn label(run: &RunRecord) -> String {
         let default = serde_json::to_value(default).unwrap_or_default();
         differences("", &default, &run.key.settings, &mut changes);
     }
-    match changes.is_empty() {
-        true => run.key.algorithm.clone(),
-        false => format!("{} ({})", run.key.algorithm, changes.join(", ")),
+    let mut name = run.key.algorithm.clone();
+    if let Some(filter) = filter_label(&run.key.filter) {
+        name.push_str(" + ");
+        name.push_str(&filter);
     }
+    match changes.is_empty() {
+        true => name,
+        false => format!("{name} ({})", changes.join(", ")),
+    }
+}
+
+/// The kind of a filter, and its settings that are not the defaults. `None` without a filter.
+fn filter_label(digest: &str) -> Option<String> {
+    let kind = digest.split(' ').next().filter(|kind| !kind.is_empty())?;
+    let settings = digest.find('{').map(|start| &digest[start..]);
+    let found = settings.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let default = serde_json::to_value(GuardFilterSettings::default()).unwrap_or_default();
+    let mut changes = Vec::new();
+    if let Some(found) = found {
+        differences("", &default, &found, &mut changes);
+    }
+    Some(match changes.is_empty() {
+        true => kind.to_owned(),
+        false => format!("{kind} [{}]", changes.join(", ")),
+    })
 }
 
 /// Names and values of the settings that differ. Task, steps and checkpoints make no other method.
@@ -130,6 +152,24 @@ fn differences(prefix: &str, default: &Value, found: &Value, changes: &mut Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn filters_are_named_with_what_is_unusual() {
+        let digest = |threshold| {
+            let settings = GuardFilterSettings {
+                threshold,
+                ..GuardFilterSettings::default()
+            };
+            format!("guard 0123 {}", serde_json::to_string(&settings).unwrap())
+        };
+        assert_eq!(filter_label(&digest(0.8)).unwrap(), "guard");
+        assert_eq!(
+            filter_label(&digest(0.9)).unwrap(),
+            "guard [threshold = 0.9]"
+        );
+        assert_eq!(filter_label("shield Steer 3 30 0.01").unwrap(), "shield");
+        assert_eq!(filter_label(""), None);
+    }
 
     #[test]
     fn intervals_are_students() {

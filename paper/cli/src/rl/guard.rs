@@ -1,0 +1,87 @@
+//! Options of the guard between a policy and its task.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use fab_saferl::filter::ActionFilter;
+use fab_saferl::guard::{Candidates, Guard, GuardFilter, GuardFilterSettings};
+use fab_saferl::shield::Rule;
+
+use super::as_usage;
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Guard")]
+pub struct GuardOptions {
+    /// A guard of `fab-paper rl collect`
+    #[arg(long, value_name = "FILE")]
+    guard: Option<PathBuf>,
+
+    /// Actions pass with at least this probability of being safe
+    #[arg(long, value_name = "P", default_value_t = GuardFilterSettings::default().threshold)]
+    threshold: f64,
+
+    /// How a replacement is chosen
+    #[arg(long, value_enum, default_value_t = RuleName::Steer)]
+    rule: RuleName,
+
+    /// What a replacement is chosen from
+    #[arg(long, value_enum, default_value_t = CandidateNames::All)]
+    candidates: CandidateNames,
+
+    /// Do not tell the policy what the guard says
+    #[arg(long)]
+    no_hints: bool,
+
+    /// Tell the policy what the guard says, but replace no action
+    #[arg(long, conflicts_with = "no_hints")]
+    hints_only: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RuleName {
+    /// The nearest safe action
+    Nearest,
+    /// The wanted throttle with the best turn
+    Steer,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CandidateNames {
+    /// Projection, latent disc, turns, grid
+    All,
+    /// Projection and latent disc
+    Latent,
+    /// The projection alone
+    Projection,
+    /// Turns and grid, without the autoencoder
+    Grid,
+}
+
+impl GuardOptions {
+    /// The filter, if a guard is named.
+    pub fn filter(&self) -> Result<Option<Box<dyn ActionFilter>>> {
+        let Some(path) = &self.guard else {
+            return Ok(None);
+        };
+        let settings = GuardFilterSettings {
+            threshold: self.threshold,
+            rule: match self.rule {
+                RuleName::Nearest => Rule::Nearest,
+                RuleName::Steer => Rule::Steer,
+            },
+            candidates: match self.candidates {
+                CandidateNames::All => Candidates::All,
+                CandidateNames::Latent => Candidates::Latent,
+                CandidateNames::Projection => Candidates::Projection,
+                CandidateNames::Grid => Candidates::Grid,
+            },
+            hints: !self.no_hints,
+            intervenes: !self.hints_only,
+        };
+        let guard = Arc::new(Guard::load(path)?);
+        let filter = GuardFilter::new(guard, settings).map_err(as_usage)?;
+        Ok(Some(Box::new(filter)))
+    }
+}
