@@ -109,15 +109,12 @@ class Chart:
         ]
         gate = header.get("decoder_gate")
         self.gate = Network(gate, f"{name}.decoder_gate", tensors) if gate else None
-        self.blend = header["blend"]
 
     def project(self, y, x):
         latents = clamp(self.encoder(numpy.hstack([self.frame.enter(y), x])), self.latent)
         inputs = numpy.hstack([latents, x])
         points = numpy.stack([decoder(inputs) for decoder in self.decoders], axis=1)
         weights = numpy.ones((len(y), 1)) if self.gate is None else softmax(self.gate(inputs))
-        if self.blend == "hard":
-            weights = numpy.eye(len(self.decoders))[weights.argmax(axis=1)]
         return self.frame.leave((weights[:, :, None] * points).sum(axis=1))
 
 
@@ -131,7 +128,7 @@ class ModelFile:
         if self.header["format"] != 1:
             raise ValueError(f"format version {self.header['format']} is not known here")
         self.frame = Frame("frame", tensors)
-        self.parameter_frame = Frame("parameter_frame", tensors)
+        self.x_frame = Frame("x_frame", tensors)
         gate = self.header.get("gate")
         self.gate = Network(gate, "gate", tensors) if gate else None
         self.charts = [
@@ -139,9 +136,9 @@ class ModelFile:
         ]
 
     def project(self, y, x=None):
-        """The projections of the rows of y, with parameters x where the set has some."""
+        """The projections of the rows of y, with x where the set depends on it."""
         y = numpy.asarray(y, dtype=numpy.float64)
-        x = numpy.zeros((len(y), 0)) if x is None else self.parameter_frame.enter(x)
+        x = numpy.zeros((len(y), 0)) if x is None else self.x_frame.enter(x)
         out = numpy.empty_like(y)
         chosen = numpy.zeros(len(y), dtype=int)
         if self.gate is not None:

@@ -11,10 +11,8 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use fabproj::certify::{Plan, certify};
-use fabproj::core::Guard;
-use fabproj::set::{ConstraintSet, FnSet};
-use fabproj::train::{Session, ShapeConfig, shape};
+use fabproj::Settings;
+use fabproj::set::{Counted, FnSet};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -31,35 +29,30 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// What can be held, as a set: each membership test solves the power flow.
-fn set_points() -> Result<FnSet, Box<dyn Error>> {
+fn set_points() -> FnSet {
     let network = network::Network::new();
-    let set = FnSet::builder(
-        "five-bus set-points",
-        network::BOUNDS.to_vec(),
-        move |y, _| network.is_feasible(y),
-    );
-    Ok(set.names(network::NAMES).build()?)
+    let held = move |y: &[f64], _: &[f64]| network.is_feasible(y);
+    FnSet::new("five-bus set-points", network::BOUNDS, held).with_names(&network::NAMES, &[])
 }
 
 fn train() -> Result<(), Box<dyn Error>> {
-    let set = set_points()?;
-    let (model, summary) = shape(&set, &ShapeConfig::default(), 1, &Session::default())?;
-    println!("{} power flows solved for the training", summary.queries);
-    let projector = fabproj::core::Projector::new(&model)?;
-    let plan = Plan {
-        samples: 20_000,
-        ..Plan::default()
+    let set = Counted::new(set_points());
+    let settings = Settings {
+        seed: 1,
+        ..Settings::default()
     };
-    let certificate = certify(&set, &projector, &plan)?;
-    println!(
-        "feasible: {:.2} % projected, {:.2} % guarded",
-        100.0 * certificate.raw_feasible,
-        100.0 * certificate.guarded_feasible
-    );
-    let guard = Guard::new(&projector, |y: &[f64], x: &[f64]| set.contains(y, x))?;
-    let (wanted, mut held) = ([1.2, 0.9, 1.06], [0.0; 3]);
-    let status = guard.project(&wanted, &[], &mut held, &mut guard.workspace())?;
-    println!("{wanted:?} cannot be held; {held:?} can ({status})");
+    let model = fabproj::train(&set, settings)?;
+    println!("{} power flows solved", set.queries());
+    if let Some(certificate) = model.certificate() {
+        println!(
+            "feasible: {:.2} % projected, {:.2} % guarded",
+            100.0 * certificate.raw_feasible,
+            100.0 * certificate.guarded_feasible
+        );
+    }
+    let wanted = [1.2, 0.9, 1.06];
+    let (held, outcome) = model.guard(&set)?.project(&wanted, &[])?;
+    println!("{wanted:?} cannot be held; {held:?} can ({outcome})");
     Ok(())
 }
 

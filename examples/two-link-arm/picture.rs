@@ -9,12 +9,10 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use fabproj::core::{Guard, Status};
-use fabproj::file::ModelFile;
-use fabproj::set::{InSet, from_description};
+use fabproj::{Model, Outcome};
 
 /// The pose that we would like to keep.
-const WANTED: [f32; 2] = [0.1, 0.5];
+const WANTED: [f64; 2] = [0.1, 0.5];
 /// Panels, and the side of each in pixels.
 const PANELS: usize = 5;
 const SIDE: f64 = 236.0;
@@ -26,11 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (Some(model), Some(picture)) = (arguments.next(), arguments.next()) else {
         return Err("usage: two_link_arm MODEL PICTURE.svg".into());
     };
-    let file = ModelFile::load(&model)?;
-    let set = from_description(&file.record.set.description)?;
-    let projector = file.projector()?;
-    let guard = Guard::new(&projector, InSet(set))?;
-    let mut workspace = guard.workspace();
+    let model = Model::load(&model)?;
+    let guard = model.guard(model.set()?)?;
 
     let (width, height) = (PANELS as f64 * SIDE, SIDE + 34.0);
     let mut svg = format!(
@@ -40,17 +35,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     for panel in 0..PANELS {
         // From above to below, across the arm.
-        let share = panel as f32 / (PANELS - 1) as f32;
+        let share = panel as f64 / (PANELS - 1) as f64;
         let obstacle = [1.0 - 0.3 * share, 0.5 - 0.9 * share];
-        let mut pose = [0.0; 2];
-        let status = guard.project(&WANTED, &obstacle, &mut pose, &mut workspace)?;
-        draw(
-            &mut svg,
-            panel,
-            obstacle.map(f64::from),
-            pose.map(f64::from),
-            status,
-        )?;
+        let (pose, outcome) = guard.project(&WANTED, &obstacle)?;
+        draw(&mut svg, panel, obstacle, [pose[0], pose[1]], outcome)?;
     }
     svg += "</svg>\n";
     std::fs::write(&picture, svg)?;
@@ -63,7 +51,7 @@ fn draw(
     panel: usize,
     obstacle: [f64; 2],
     pose: [f64; 2],
-    status: Status,
+    outcome: Outcome,
 ) -> std::fmt::Result {
     let scale = 0.5 * SIDE / REACH;
     let left = panel as f64 * SIDE;
@@ -95,9 +83,8 @@ fn draw(
             )
         })
     };
-    let wanted = WANTED.map(f64::from);
     links(
-        wanted,
+        WANTED,
         "stroke=\"#94a3b8\" stroke-width=\"3\" stroke-dasharray=\"2 6\"",
         "#94a3b8",
     )?;
@@ -106,6 +93,6 @@ fn draw(
     let base = SIDE + 16.0;
     writeln!(
         svg,
-        "<text x=\"{middle:.1}\" y=\"{base}\" text-anchor=\"middle\">{status}</text>"
+        "<text x=\"{middle:.1}\" y=\"{base}\" text-anchor=\"middle\">{outcome}</text>"
     )
 }

@@ -1,11 +1,10 @@
-//! The tests of the networks, the projector and the guard on AArch64, emulated: the kernels for NEON are not
-//! even compiled elsewhere.
+//! The tests of core and library on emulated AArch64: elsewhere the NEON kernels are not even compiled.
 
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::shell::{cargo, command, step};
+use crate::shell::{cargo, has_program, step};
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
@@ -13,11 +12,7 @@ const EMULATOR: &str = "qemu-aarch64";
 
 pub fn run() -> Result<ExitCode> {
     for program in [LINKER, EMULATOR] {
-        let version = command(program)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .status();
-        if !version.is_ok_and(|status| status.success()) {
+        if !has_program(program) {
             bail!(
                 "{program} was not found: on Debian and Ubuntu the packages are gcc-aarch64-linux-gnu and \
                  qemu-user; the target is added by `rustup target add {TARGET}`"

@@ -1,8 +1,7 @@
-//! Our speed beside the peers', measured in one run in which all take turns.
+//! Compares our speed with that of PyTorch and ONNX Runtime, in one run in which all take turns.
 //!
-//! Each side is a process that waits for requests (`worker`), so that a repetition of ours and one of
-//! each peer follow each other within a fraction of a second: what else happens on the machine
-//! disturbs both sides of a ratio alike.
+//! Each side is a process that waits for requests (`worker`). Repetitions of both sides follow each other within
+//! a fraction of a second, so that other load on the machine disturbs both sides of a ratio alike.
 
 mod compare;
 mod report;
@@ -14,18 +13,18 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use anyhow::{Context, Result};
 
+use crate::metadata::Workspace;
 use crate::python::{self, Environment};
-use crate::shell::{self, cargo, step};
+use crate::shell::{executable, step};
 use requirements::{GROUPS, Group};
 use worker::Worker;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example: cargo xtask bench --quick --only phase-one --json bench.json")]
 pub struct Arguments {
-    /// Fewer and shorter repetitions: a first impression in a minute
+    /// Fewer and shorter repetitions: about a minute in all
     #[arg(long)]
     quick: bool,
 
@@ -33,12 +32,11 @@ pub struct Arguments {
     #[arg(long, value_name = "GROUP", value_parser = group_names())]
     only: Vec<String>,
 
-    /// Count the time that the processes had on a core, not the wall's: for machines that are busy with
-    /// other work (on an idle one the two agree, since every case is one busy thread)
+    /// Measure processor time instead of wall time, for busy machines
     #[arg(long)]
     cpu_time: bool,
 
-    /// Write the figures as JSON as well ("-": to standard output, instead of the table)
+    /// Also write the results as JSON; `-` prints JSON instead of the table
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -57,8 +55,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         (31, "40")
     };
     let python = Environment::prepare(&python::BENCH)?;
-    let executable = executable()?;
-    let model = shell::target_folder()?.join("bench.fab");
+    let build = [
+        "build",
+        "--release",
+        "--package",
+        "fab-study",
+        "--bench",
+        "worker",
+    ];
+    let executable = executable(&build, "worker").context("building our worker")?;
+    let model = Workspace::read()?
+        .target_directory
+        .join("bench.safetensors");
     step(
         "model to compare with",
         Command::new(&executable).arg("--write").arg(&model),
@@ -84,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     publish(arguments, &rows)?;
     let missed = rows.iter().filter(|row| row.met == Some(false)).count();
     if missed > 0 {
-        eprintln!("{missed} of the requirements were missed");
+        eprintln!("{missed} requirements missed");
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
@@ -103,27 +111,4 @@ fn publish(arguments: &Arguments, rows: &[compare::Row]) -> Result<()> {
         return Ok(());
     }
     fs::write(path, text).with_context(|| format!("writing {}", path.display()))
-}
-
-/// Builds our worker and asks cargo where it put it.
-fn executable() -> Result<PathBuf> {
-    let build = [
-        "build",
-        "--release",
-        "--package",
-        "fab-study",
-        "--bench",
-        "worker",
-    ];
-    let messages = shell::output(cargo(&build).arg("--message-format=json-render-diagnostics"))
-        .context("building our worker")?;
-    let found = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "worker")
-        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    match found {
-        Some(path) => Ok(path),
-        None => bail!("cargo built no executable named worker"),
-    }
 }

@@ -1,12 +1,18 @@
-//! Sets up, checks and benches everything. `cargo xtask help` lists the tasks.
+//! Sets up, checks, tests and benches everything. `cargo xtask --help` lists the tasks.
 
+mod api;
 mod arm;
+mod arrows;
 mod bench;
 mod check;
+mod features;
+mod metadata;
 mod mujoco;
+mod packages;
 mod python;
 mod shell;
 mod test;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -14,7 +20,7 @@ use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
-#[command(about = "Sets up, checks and benches everything")]
+#[command(about = "Sets up, checks, tests and benches everything")]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -22,31 +28,56 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Everything that CI runs: format, lints, docs, tests, the no_std build, Python consumers
-    Test,
-    /// The quick part of `test`: format, lints and docs
-    Check,
-    /// Tests of the core and the library on AArch64, emulated by QEMU
-    Arm,
-    /// Our speed beside PyTorch's and ONNX Runtime's, interleaved in one run on one core
+    /// Format, lints, docs, crate dependencies, packages, workflows, public interface
+    Check(check::Arguments),
+    /// Everything that CI runs: `check`, all tests, no_std and WebAssembly builds, Python readers
+    Test(check::Arguments),
+    /// Compare the public interface with the recorded one
+    Api(api::Arguments),
+    /// Compare our speed with PyTorch and ONNX Runtime, interleaved on one core
     Bench(bench::Arguments),
+    /// Test the core and the library on AArch64, emulated by QEMU
+    Arm,
     /// Fetch the MuJoCo library for the feature `mujoco` of fab-saferl
     Mujoco,
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
-        Task::Test => test::run(),
-        Task::Check => check::run(),
-        Task::Arm => arm::run(),
+        Task::Check(arguments) => check::run(&arguments),
+        Task::Test(arguments) => test::run(&arguments),
+        Task::Api(arguments) => api::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::Arm => arm::run(),
         Task::Mujoco => mujoco::run(),
     };
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("\nerror: {error:#}");
-            ExitCode::FAILURE
+    outcome.unwrap_or_else(|error| {
+        eprintln!("\nerror: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_help_has_one_line_per_task() {
+        let mut command = Arguments::command();
+        command.clone().debug_assert();
+        let help = command.render_help().to_string();
+        for task in command.get_subcommands() {
+            let about = task
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                !about.is_empty() && help.contains(&about),
+                "{}",
+                task.get_name()
+            );
         }
     }
 }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
+use crate::metadata::Workspace;
 use crate::shell::{self, command, step};
 
 /// The library's folder, from the root.
@@ -33,7 +34,7 @@ pub fn prepare() -> Result<PathBuf> {
     if library.is_file() {
         return Ok(library);
     }
-    let work = shell::target_folder()?.join("mujoco");
+    let work = Workspace::read()?.target_directory.join("mujoco");
     remove(&work)?;
     fs::create_dir_all(&work).with_context(|| format!("creating {}", work.display()))?;
     let python = pip(&work)?;

@@ -1,5 +1,4 @@
-//! Virtual environments under the target folder, made when they are needed and kept until their
-//! requirements change.
+//! Python environments under the target folder, created when needed and kept until their requirements change.
 
 use std::env;
 use std::fs;
@@ -8,9 +7,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::metadata::Workspace;
 use crate::shell::{self, command, step};
 
-/// A list of packages.
+/// The packages of an environment.
 pub struct Packages {
     /// The environment's name.
     name: &'static str,
@@ -38,15 +38,18 @@ pub const BENCH: Packages = Packages {
     purpose: "to run PyTorch and ONNX Runtime",
 };
 
-/// A Python with a list of packages.
+/// A Python with its packages.
 pub struct Environment {
     interpreter: PathBuf,
 }
 
 impl Environment {
-    /// The environment with these packages: the one that is there if it is up to date, else a new one.
+    /// Creates the environment, unless it exists and is up to date.
     pub fn prepare(packages: &Packages) -> Result<Self> {
-        let folder = shell::target_folder()?.join("python").join(packages.name);
+        let folder = Workspace::read()?
+            .target_directory
+            .join("python")
+            .join(packages.name);
         let interpreter = interpreter_in(&folder);
         let wanted = stamp_text(&shell::root().join(packages.requirements))?;
         let stamp = folder.join("fabproj-requirements");
@@ -60,13 +63,12 @@ impl Environment {
         }
         make(&base, &folder)?;
         install(&interpreter, packages.requirements)?;
-        // Last, so that an interrupted installation is started afresh the next time.
+        // Last, so that an interrupted installation starts again.
         fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
         Ok(Self { interpreter })
     }
 
-    /// A command that runs a script (a path from the root) with one thread per library, as all of
-    /// this repository's comparisons are.
+    /// A command that runs a script (a path from the root). Libraries use one thread, as in all comparisons.
     pub fn script(&self, script: &str) -> Command {
         let mut python = command(&self.interpreter);
         python.arg(script);
@@ -79,8 +81,7 @@ impl Environment {
     }
 }
 
-/// What must be equal for an environment to be used again: the requirements, with every file that
-/// they include.
+/// The requirements with every file that they include: an environment is used again while this is equal.
 fn stamp_text(requirements: &Path) -> Result<String> {
     let text = fs::read_to_string(requirements)
         .with_context(|| format!("reading {}", requirements.display()))?;
@@ -146,7 +147,7 @@ fn make(base: &Path, folder: &Path) -> Result<()> {
         command(base).args(["-m", "venv"]).arg(folder),
     );
     if let Err(error) = made {
-        // Half an environment would pass for a whole one.
+        // An incomplete environment must not be used later.
         let _ = fs::remove_dir_all(folder);
         return Err(error.context(
             "this Python cannot make virtual environments: install its venv and ensurepip modules \

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
+use serde_json::Value;
 
 /// The folder that holds the workspace's `Cargo.toml`.
 pub fn root() -> PathBuf {
@@ -25,6 +26,10 @@ pub fn command(program: impl AsRef<Path>) -> Command {
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = command(env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from));
     cargo.args(arguments);
+    if env::var_os("CARGO_INCREMENTAL").is_none() {
+        // Tasks build everything: keeping notes for the next small change costs a fifth more.
+        cargo.env("CARGO_INCREMENTAL", "0");
+    }
     cargo
 }
 
@@ -52,28 +57,65 @@ pub fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("output of {}", line(command)))
 }
 
-/// Whether `cargo NAME` is there.
-pub fn has_cargo_command(name: &str) -> bool {
-    cargo(&[name, "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+/// Builds a target with cargo's arguments `build`, and asks cargo where its executable is.
+pub fn executable(build: &[&str], target: &str) -> Result<PathBuf> {
+    let messages = output(cargo(build).arg("--message-format=json-render-diagnostics"))?;
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["target"]["name"] == target)
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .with_context(|| format!("cargo built no executable named {target}"))
 }
 
-/// Where cargo puts what it builds.
-pub fn target_folder() -> Result<PathBuf> {
-    let metadata = output(&mut cargo(&[
-        "metadata",
-        "--no-deps",
-        "--format-version",
-        "1",
-    ]))?;
-    let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
-    let folder = metadata["target_directory"].as_str();
-    folder
-        .map(PathBuf::from)
-        .context("cargo metadata names no target directory")
+/// Whether `cargo NAME` is there.
+pub fn has_cargo_command(name: &str) -> bool {
+    succeeds(&mut cargo(&[name, "--version"]))
+}
+
+/// Whether a program is there and runs.
+pub fn has_program(name: &str) -> bool {
+    succeeds(command(name).arg("--version"))
+}
+
+/// Runs a command without its output.
+pub fn succeeds(command: &mut Command) -> bool {
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// The checks that could not run, because this machine lacks what they need.
+pub struct Skipped {
+    is_error: bool,
+    checks: Vec<String>,
+}
+
+impl Skipped {
+    /// With `is_error`, the first check that cannot run is an error.
+    pub fn new(is_error: bool) -> Self {
+        Self {
+            is_error,
+            checks: Vec::new(),
+        }
+    }
+
+    /// Notes that a check is skipped, and why.
+    pub fn add(&mut self, check: &str, reason: &str) -> Result<()> {
+        if self.is_error {
+            bail!("{check} cannot run: {reason}");
+        }
+        eprintln!("\n── {check}: skipped, {reason}");
+        self.checks.push(format!("{check} ({reason})"));
+        Ok(())
+    }
+
+    /// The closing line of a task that has passed.
+    pub fn summary(&self, passed: &str) -> String {
+        match self.checks.as_slice() {
+            [] => passed.to_owned(),
+            checks => format!("{passed}; skipped: {}", checks.join(", ")),
+        }
+    }
 }
 
 fn missing(command: &Command, error: std::io::Error) -> anyhow::Error {
@@ -122,6 +164,19 @@ mod tests {
     #[test]
     fn the_root_holds_the_workspace() {
         assert!(root().join("xtask").join("Cargo.toml").is_file());
-        assert!(target_folder().unwrap().is_absolute());
+    }
+
+    #[test]
+    fn a_skipped_check_is_told_or_an_error() {
+        let mut skipped = Skipped::new(false);
+        skipped.add("this", "that is missing").unwrap();
+        assert_eq!(
+            skipped.summary("done"),
+            "done; skipped: this (that is missing)"
+        );
+        let error = Skipped::new(true)
+            .add("this", "that is missing")
+            .unwrap_err();
+        assert_eq!(error.to_string(), "this cannot run: that is missing");
     }
 }

@@ -1,4 +1,4 @@
-//! The bar that shows how far something long is, and the time left.
+//! A progress bar with the time left.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ const LENGTH: u64 = 1000;
 pub struct Bar {
     bar: ProgressBar,
     started: Instant,
-    /// The share done when this process began: more than nothing after a resumed stop.
+    /// The share done when this process began: above zero for a resumed training.
     first: Mutex<Option<f64>>,
     quiet: bool,
 }
@@ -49,14 +49,14 @@ impl Bar {
         self.bar.set_message(message);
     }
 
-    /// Writes a line that stays, unless it should be quiet.
+    /// Writes a line that stays, unless quiet.
     pub fn say(&self, message: &str) {
         if !self.quiet {
             self.bar.suspend(|| eprintln!("{message}"));
         }
     }
 
-    /// Moves it, never back: what runs side by side is not equally far.
+    /// Moves it, never back: parallel work is not equally far.
     pub fn advance(&self, done: f64) {
         let position = (done.clamp(0.0, 1.0) * LENGTH as f64) as u64;
         if position < self.bar.position() {
@@ -69,7 +69,7 @@ impl Bar {
         }
     }
 
-    /// Time left if the rest goes on as it went since this process began.
+    /// Time left at the speed since this process began.
     fn left(&self, done: f64) -> Option<f64> {
         let mut first = self.first.lock().ok()?;
         let first = *first.get_or_insert(done);

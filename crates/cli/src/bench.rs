@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use fabproj::core::{Projector, Status};
+use fabproj::core::Frame;
+use fabproj::set::Interval;
+use fabproj::{Model, Projector, RawOutcome};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use crate::failure::wrong_usage;
-use crate::opened::Opened;
 use crate::options::Common;
 use crate::show::{self, count, time};
 
@@ -26,9 +27,9 @@ const SECONDS: f64 = 0.4;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "One call is timed by itself 200 000 times; the time that reading the clock \
-                        takes is measured and subtracted. Throughputs are medians of many runs. One \
-                        thread.\n\n\
+    after_help = "Single calls are timed one by one; the time that reading the clock takes is \
+                        subtracted. Throughputs are medians of many runs. One thread, single \
+                        precision.\n\n\
                         Example:\n  fabproj bench moons.safetensors\n  \
                         fabproj bench moons.safetensors --json | jq .p50_ns"
 )]
@@ -59,13 +60,13 @@ pub struct Measured {
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     if arguments.calls == 0 {
-        return Err(wrong_usage("--calls 0: at least one call is needed"));
+        return Err(wrong_usage("--calls 0: choose at least 1"));
     }
-    let opened = Opened::load(&arguments.model)?;
-    let inputs = Inputs::draw(&opened, common.seed);
-    let mut measured = latency(&opened.projector, &inputs, arguments.calls)?;
+    let model = Model::load(&arguments.model)?;
+    let inputs = Inputs::draw(&model, common.seed);
+    let mut measured = latency(model.projector(), &inputs, arguments.calls)?;
     for rows in BATCHES {
-        let rate = throughput(&opened.projector, &inputs, rows)?;
+        let rate = throughput(model.projector(), &inputs, rows)?;
         measured.points_per_second.insert(rows, rate);
     }
     if common.json {
@@ -104,20 +105,19 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// From the set's bounds or, where the set cannot be built, from around the model's frames.
-    fn draw(opened: &Opened, seed: u64) -> Self {
-        let model = &opened.file.model;
-        let around = |frame: &fabproj::core::Frame| -> Vec<(f64, f64)> {
-            let parts = frame.centre.iter().zip(&frame.scale);
-            let parts = parts.map(|(c, s)| (f64::from(*c), 2.0 * f64::from(*s)));
-            parts.map(|(c, s)| (c - s, c + s)).collect()
-        };
-        let (y, x) = match opened.own_set() {
-            Ok(set) => (set.bounds(), set.parameter_bounds()),
-            Err(_) => (around(&model.frame), around(&model.parameter_frame)),
+    /// From the set's bounds or, where the set cannot be rebuilt, from around the model's frames.
+    fn draw(model: &Model, seed: u64) -> Self {
+        let projector = model.projector();
+        let (y, x) = match (model.set(), projector.equations()) {
+            (Ok(set), _) => (set.bounds(), set.x_bounds()),
+            (Err(_), None) => (around(projector.frame()), around(projector.x_frame())),
+            (Err(_), Some(equations)) => {
+                let y = equations.origin.iter().map(|y| (y - 1.0, y + 1.0));
+                (y.collect(), around(projector.x_frame()))
+            }
         };
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut rows = |bounds: &[(f64, f64)]| -> Vec<f32> {
+        let mut rows = |bounds: &[Interval]| -> Vec<f32> {
             let rows = (0..INPUTS).flat_map(|_| bounds.iter());
             rows.map(|(low, high)| (low + (high - low) * rng.random::<f64>()) as f32)
                 .collect()
@@ -129,18 +129,22 @@ impl Inputs {
     }
 
     fn row(&self, index: usize) -> (&[f32], &[f32]) {
-        let (dim, parameter_dim) = (self.y.len() / INPUTS, self.x.len() / INPUTS);
+        let (dim, x_dim) = (self.y.len() / INPUTS, self.x.len() / INPUTS);
         let row = index % INPUTS;
-        (
-            &self.y[row * dim..][..dim],
-            &self.x[row * parameter_dim..][..parameter_dim],
-        )
+        (&self.y[row * dim..][..dim], &self.x[row * x_dim..][..x_dim])
     }
 }
 
+/// Twice the units around the centre of a frame.
+fn around(frame: &Frame) -> Vec<Interval> {
+    let parts = frame.centre.iter().zip(&frame.scale);
+    let parts = parts.map(|(c, s)| (f64::from(*c), 2.0 * f64::from(*s)));
+    parts.map(|(c, s)| (c - s, c + s)).collect()
+}
+
 /// Times single calls. Also for the summary of a training.
-pub fn quick_latency(opened: &Opened, calls: usize) -> Result<Measured> {
-    latency(&opened.projector, &Inputs::draw(opened, 0), calls)
+pub fn quick_latency(model: &Model, calls: usize) -> Result<Measured> {
+    latency(model.projector(), &Inputs::draw(model, 0), calls)
 }
 
 fn latency(projector: &Projector, inputs: &Inputs, calls: usize) -> Result<Measured> {
@@ -148,7 +152,7 @@ fn latency(projector: &Projector, inputs: &Inputs, calls: usize) -> Result<Measu
     let mut out = vec![0.0; projector.dim()];
     let mut call = |index: usize| {
         let (y, x) = inputs.row(index);
-        black_box(projector.project(black_box(y), black_box(x), &mut out, &mut workspace))
+        black_box(projector.project_into(black_box(y), black_box(x), &mut out, &mut workspace))
     };
     for index in 0..INPUTS {
         call(index)?;
@@ -196,17 +200,17 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 
 /// Points per second in batches of so many rows: the median over runs.
 fn throughput(projector: &Projector, inputs: &Inputs, rows: usize) -> Result<f64> {
-    let (dim, parameter_dim) = (projector.dim(), projector.parameter_dim());
+    let (dim, x_dim) = (projector.dim(), projector.x_dim());
     let y: Vec<f32> = inputs.y.iter().copied().cycle().take(rows * dim).collect();
     let x: Vec<f32> = inputs
         .x
         .iter()
         .copied()
         .cycle()
-        .take(rows * parameter_dim)
+        .take(rows * x_dim)
         .collect();
     let mut out = vec![0.0; y.len()];
-    let mut statuses = vec![Status::Inside; rows];
+    let mut outcomes = vec![RawOutcome::Inside; rows];
     let mut workspace = projector.workspace();
     // So many batches between readings of the clock that the readings do not count.
     let batches = (INPUTS / rows).max(1);
@@ -214,7 +218,7 @@ fn throughput(projector: &Projector, inputs: &Inputs, rows: usize) -> Result<f64
         let start = Instant::now();
         for _ in 0..batches {
             let (y, x) = (black_box(&y), black_box(&x));
-            projector.project_batch(y, x, &mut out, &mut statuses, &mut workspace)?;
+            projector.project_rows_into(y, x, &mut out, &mut outcomes, &mut workspace)?;
             black_box(&out);
         }
         Ok((rows * batches) as f64 / start.elapsed().as_secs_f64().max(1e-12))

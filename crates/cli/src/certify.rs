@@ -1,23 +1,26 @@
-//! `fabproj certify`: how often is it right, with which confidence.
+//! `fabproj certify`: how often a projector is right, and with which confidence.
 
 use std::path::PathBuf;
 
-use anyhow::Result;
-use fabproj::certify::{Certificate, CoverageGrid, Plan, Slice, certify_guarded};
+use anyhow::{Result, bail};
+use fabproj::{Certificate, CoverageGrid, Inputs, Model, Plan, Slice, certify_guarded};
 
 use crate::failure::wrong_usage;
-use crate::opened::Opened;
+use crate::find;
 use crate::options::Common;
+use crate::points::{Layout, Points};
 use crate::show::{self, confidence, count, number, optional, percent};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Draws fresh inputs from the set's region of interest and fresh latent points, counts \
-                  what is feasible, and writes the certificate into the model file. A model that was \
-                  trained from labelled points holds a learned test of its own; another SET then tells \
-                  the truth about it and its guard, and nothing is saved.\n\n\
+    after_help = "Draws fresh inputs from the set's region and fresh latent points, counts what is feasible, \
+                  and writes the certificate into the model file. --inputs certifies for your own inputs \
+                  instead: the certificate names their file. A model that was trained from labelled points \
+                  has a learned test; with another SET that set decides, the learned test still guards, \
+                  and nothing is saved.\n\n\
                   Example:\n  fabproj certify moons.safetensors\n  \
-                  fabproj certify moons.safetensors --samples 1000000 --seed 7 --json"
+                  fabproj certify moons.safetensors --samples 1000000 --seed 7 --json\n  \
+                  fabproj certify moons.safetensors --inputs points.csv"
 )]
 pub struct Arguments {
     /// The model file
@@ -25,6 +28,11 @@ pub struct Arguments {
 
     /// The set that decides: a built-in name or a set file (.toml); the model's own by default
     set: Option<String>,
+
+    /// CSV file of inputs, with the columns that `fabproj project` takes; drawn from the set's region by
+    /// default
+    #[arg(long, value_name = "FILE")]
+    inputs: Option<PathBuf>,
 
     /// Inputs to draw, and latent points inside and on the surface of each chart's latent set
     #[arg(long, value_name = "N", default_value_t = Plan::default().samples)]
@@ -34,11 +42,11 @@ pub struct Arguments {
     #[arg(long, value_name = "P", default_value_t = Plan::default().confidence)]
     confidence: f64,
 
-    /// Allow another set than the one that the model was trained for; nothing is saved then
+    /// Allow a set that the model was not trained for; nothing is saved then
     #[arg(long)]
     other_set: bool,
 
-    /// Print the certificate and leave the model file as it is
+    /// Print the certificate without saving it
     #[arg(long)]
     no_save: bool,
 }
@@ -51,30 +59,76 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         ..Plan::default()
     };
     check(&plan)?;
-    let mut opened = Opened::load(&arguments.model)?;
-    let set = opened.set(arguments.set.as_deref(), arguments.other_set)?;
-    // What was learned from labelled points guards, also where the truth decides.
-    let guarding = if opened.is_learned() {
-        opened.own_set()?
-    } else {
-        set.clone()
+    let mut model = Model::load(&arguments.model)?;
+    let wanted = arguments.set.as_deref();
+    let set = find::set_for(&model, &arguments.model, wanted, arguments.other_set)?;
+    let rows = arguments.rows(&model)?;
+    let plan = match &rows {
+        Some(rows) => Plan {
+            inputs: rows.inputs(),
+            ..plan
+        },
+        None => plan,
     };
-    let certificate = certify_guarded(set.as_ref(), guarding.as_ref(), &opened.projector, &plan)?;
+    let own = find::is_own(&model, &set);
+    let certificate = if own {
+        model.certify(&set, &plan)?.clone()
+    } else {
+        // A test that was learned from labelled points guards, also where another set decides.
+        let guarding = match model.record().learned() {
+            Some(_) => model.set()?,
+            None => set.clone(),
+        };
+        certify_guarded(&set, &guarding, model.projector(), &plan)?
+    };
     if common.json {
         show::print_json(&certificate)?;
     } else {
         show::print(text(&certificate))?;
     }
-    if arguments.no_save || !opened.is_own(set.as_ref()) {
-        return Ok(());
+    if own && !arguments.no_save {
+        model.save(&arguments.model)?;
+        let path = arguments.model.display();
+        common.note(format_args!("\ncertificate written into {path}"));
     }
-    opened.file.record.certificate = Some(serde_json::to_value(&certificate)?);
-    opened.file.save(&opened.path)?;
-    common.note(format_args!(
-        "\ncertificate written into {}",
-        opened.path.display()
-    ));
     Ok(())
+}
+
+/// Rows of a file of inputs.
+struct Rows {
+    name: String,
+    y: Vec<f64>,
+    x: Vec<f64>,
+}
+
+impl Rows {
+    fn inputs(&self) -> Inputs<'_> {
+        Inputs::Rows {
+            name: &self.name,
+            y: &self.y,
+            x: &self.x,
+        }
+    }
+}
+
+impl Arguments {
+    /// The inputs of the file that was named.
+    fn rows(&self, model: &Model) -> Result<Option<Rows>> {
+        let Some(path) = &self.inputs else {
+            return Ok(None);
+        };
+        let mut points = Points::open(path, model, &Layout::default())?;
+        let (mut y, mut x) = (Vec::new(), Vec::new());
+        while let Some(mut chunk) = points.next_chunk()? {
+            y.append(&mut chunk.y);
+            x.append(&mut chunk.x);
+        }
+        let name = points.name;
+        if y.is_empty() {
+            bail!("{name} has no rows below its header");
+        }
+        Ok(Some(Rows { name, y, x }))
+    }
 }
 
 fn check(plan: &Plan) -> Result<()> {
@@ -86,7 +140,7 @@ fn check(plan: &Plan) -> Result<()> {
     if !(plan.confidence > 0.0 && plan.confidence < 1.0) {
         let found = plan.confidence;
         return Err(wrong_usage(format!(
-            "--confidence {found}: it must lie between 0 and 1, both excluded, such as 0.99"
+            "--confidence {found}: choose a number between 0 and 1, such as 0.99"
         )));
     }
     Ok(())
@@ -121,19 +175,19 @@ pub fn text(certificate: &Certificate) -> String {
     ];
     let bound = format!("AT LEAST ({} SURE)", confidence(certificate.confidence));
     let table = show::table(&["SHARE OF FEASIBLE", "FOUND", &bound], &shares, true);
-    let samples = format!(
-        "{} inputs, and as many latent points inside and on the surface of each latent set; seed {}",
+    let inputs = format!(
+        "{} from {}; seed {}",
         count(certificate.samples),
+        certificate.inputs,
         certificate.seed
     );
-    let mut rows = vec![("samples".to_owned(), samples)];
+    let mut rows = vec![("inputs".to_owned(), inputs)];
     rows.push(("coverage".to_owned(), coverage(certificate)));
     rows.extend(distances(certificate));
     rows.push(("guard".to_owned(), guard(certificate)));
     if let Some(bound) = certificate.precision_lower_bound {
         let promise = format!(
-            "statistical: a learned test decides what is feasible; at least {} of what it accepts is \
-             truly so",
+            "statistical: a learned test decides; at least {} of what it accepts is truly feasible",
             percent(bound)
         );
         rows.push(("promise".to_owned(), promise));
@@ -176,7 +230,7 @@ pub fn empty(certificate: &Certificate) -> Option<String> {
     let share = certificate.empty as f64 / certificate.samples.max(1) as f64;
     (certificate.empty > 0).then(|| {
         format!(
-            "no feasible point was found at the x of {} inputs ({}), which no share counts",
+            "no feasible point was found at the x of {} inputs ({}); the shares leave them out",
             count(certificate.empty),
             percent(share)
         )
@@ -197,8 +251,8 @@ fn slices(certificate: &Certificate) -> String {
             _ => percent(slice.share.feasible),
         };
         match lines.last_mut() {
-            Some((name, shares)) if *name == interval.parameter => shares.push(share),
-            _ => lines.push((&interval.parameter, vec![share])),
+            Some((name, shares)) if *name == interval.name => shares.push(share),
+            _ => lines.push((&interval.name, vec![share])),
         }
     }
     let lines = lines
@@ -216,7 +270,7 @@ fn coverage(certificate: &Certificate) -> String {
             sides(grid),
             places(grid)
         ),
-        _ => "not measured (up to three dimensions, where queries are not limited)".to_owned(),
+        _ => "not measured (only up to three dimensions, without a limit of queries)".to_owned(),
     }
 }
 
@@ -245,13 +299,13 @@ fn distances(certificate: &Certificate) -> [(String, String); 2] {
     );
     let distance = match certificate.nearest_distance {
         Some(nearest) => format!(
-            "{} on average, of infeasible inputs; {} to the nearest point, so {} too far",
+            "{} on average, of infeasible inputs; {} to their nearest points, {} less",
             optional(certificate.mean_distance),
             number(nearest),
             optional(certificate.mean_excess)
         ),
         None => format!(
-            "{} on average, of infeasible inputs; the set does not know its nearest points",
+            "{} on average, of infeasible inputs (their nearest points are unknown)",
             optional(certificate.mean_distance)
         ),
     };
@@ -265,11 +319,11 @@ fn guard(certificate: &Certificate) -> String {
     if let Some(problem) = &certificate.guard_problem {
         return format!("impossible: {problem}");
     }
-    let statuses = certificate.guarded_statuses.iter();
-    let statuses: Vec<_> = statuses
+    let outcomes = certificate.guarded_outcomes.iter();
+    let outcomes: Vec<_> = outcomes
         .map(|(name, found)| format!("{} {name}", count(*found)))
         .collect();
-    statuses.join(", ")
+    outcomes.join(", ")
 }
 
 fn by_chart(certificate: &Certificate) -> String {

@@ -1,9 +1,9 @@
-//! Errors as a person reads them, and exit codes.
+//! Error messages and exit codes.
 
 use std::io;
 use std::process::ExitCode;
 
-/// What was typed cannot be done, whatever the files hold: exit code 2.
+/// Wrong usage: exit code 2.
 #[derive(Debug)]
 pub struct WrongUsage(pub String);
 
@@ -20,10 +20,17 @@ pub fn wrong_usage(message: impl ToString) -> anyhow::Error {
     WrongUsage(message.to_string()).into()
 }
 
+/// An error for something that this build leaves out.
+pub fn missing_feature(what: impl std::fmt::Display) -> anyhow::Error {
+    wrong_usage(format!(
+        "{what} are not in this build; `cargo install --path crates/cli --all-features` adds them"
+    ))
+}
+
 /// Prints an error and gives the exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
-        // Whoever read our output has had enough: `fabproj sets | head -1`.
+        // The reader has closed the pipe: `fabproj sets | head -1`.
         return ExitCode::SUCCESS;
     }
     eprintln!("error: {}", message(error));

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use fabproj::certify::Certificate;
-use fabproj::core::{Activation, LatentSet, Network};
+use fabproj::core::{Activation, Chart, LatentSet, Network};
+use fabproj::{Certificate, Model};
 use serde_json::{Value, json};
 
 use crate::certify;
-use crate::opened::Opened;
 use crate::options::Common;
 use crate::show::{self, bytes, count};
 use crate::train::labels;
@@ -22,28 +21,24 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
-    let opened = Opened::load(&arguments.model)?;
-    let size = std::fs::metadata(&opened.path)
-        .with_context(|| format!("cannot read {}", opened.path.display()))?
+    let model = Model::load(&arguments.model)?;
+    let file = arguments.model.display().to_string();
+    let size = std::fs::metadata(&arguments.model)
+        .with_context(|| format!("cannot read {file}"))?
         .len();
     if common.json {
-        return show::print_json(&json(&opened, size)?);
+        return show::print_json(&json(&model, &file, size)?);
     }
-    show::print(text(&opened, size))
+    show::print(text(&model, &file, size)?)
 }
 
 /// Every network of the model with its name.
-fn networks(opened: &Opened) -> Vec<(String, &Network)> {
-    let model = &opened.file.model;
-    let mut networks = Vec::new();
-    networks.extend(
-        model
-            .gate
-            .iter()
-            .map(|gate| ("chart gate".to_owned(), gate)),
-    );
-    for (index, chart) in model.charts.iter().enumerate() {
-        let chart_name = |part: &str| match model.charts.len() {
+fn networks(model: &Model) -> Vec<(String, &Network)> {
+    let weights = model.weights();
+    let gate = weights.gate.iter();
+    let mut networks: Vec<_> = gate.map(|gate| ("chart gate".to_owned(), gate)).collect();
+    for (index, chart) in weights.charts.iter().enumerate() {
+        let chart_name = |part: &str| match weights.charts.len() {
             1 => part.to_owned(),
             _ => format!("chart {index} {part}"),
         };
@@ -58,12 +53,12 @@ fn networks(opened: &Opened) -> Vec<(String, &Network)> {
         let gate = chart.decoder_gate.iter();
         networks.extend(gate.map(|gate| (chart_name("decoder gate"), gate)));
     }
-    let discriminator = model.discriminator.iter();
+    let discriminator = weights.discriminator.iter();
     networks.extend(discriminator.map(|network| ("discriminator".to_owned(), network)));
     networks
 }
 
-fn parameters(network: &Network) -> usize {
+fn weights(network: &Network) -> usize {
     let layers = network
         .layers
         .iter()
@@ -105,66 +100,74 @@ pub fn latent(set: &LatentSet) -> String {
     }
 }
 
-fn text(opened: &Opened, size: u64) -> String {
-    let (record, model) = (&opened.file.record, &opened.file.model);
-    let row = |name: &str, value: String| (name.to_owned(), value);
-    let charts = model.charts.iter().map(|chart| {
+/// How many equations hold in every output.
+fn equations(model: &Model) -> usize {
+    let equations = model.projector().equations();
+    equations.map_or(0, |equations| equations.dim() - equations.reduced_dim())
+}
+
+fn charts(charts: &[Chart]) -> String {
+    let lines = charts.iter().map(|chart| {
         let decoders = match chart.decoders.len() {
             1 => String::new(),
             several => format!(", {several} decoders"),
         };
+        let dimensions = chart.encoder.outputs();
         format!(
-            "{}, {} dimensions{decoders}",
-            latent(&chart.latent),
-            chart.latent_dim()
+            "{}, {dimensions} dimensions{decoders}",
+            latent(&chart.latent)
         )
     });
-    let total = networks(opened)
-        .iter()
-        .map(|(_, network)| parameters(network))
-        .sum();
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn text(model: &Model, file: &str, size: u64) -> Result<String> {
+    let (record, projector) = (model.record(), model.projector());
+    let row = |name: &str, value: String| (name.to_owned(), value);
     let mut rows = vec![
-        row(
-            "file",
-            format!("{}, {}", opened.path.display(), bytes(size)),
-        ),
-        row("set", opened.set_name()),
-        row("set hash", record.set.hash.clone()),
+        row("file", format!("{file}, {}", bytes(size))),
+        row("set", record.set().name()),
+        row("set hash", record.set_hash().to_owned()),
         row("y", record.names.join(", ")),
     ];
-    if model.parameter_dim > 0 {
-        rows.push(row("x", record.parameter_names.join(", ")));
+    if projector.x_dim() > 0 {
+        rows.push(row("x", record.x_names.join(", ")));
     }
-    let constraints = constraints(opened);
+    let constraints = constraints(model);
     if !constraints.is_empty() {
         rows.push(row("constraints", constraints.join("\n")));
     }
-    if let Some(lift) = &model.lift {
-        let (all, left) = (lift.dim(), lift.reduced_dim());
-        let equations = format!(
-            "{} hold exactly: {left} of {all} coordinates are left",
-            all - left
+    if equations(model) > 0 {
+        let (all, held) = (projector.dim(), equations(model));
+        let text = format!(
+            "{held} hold in every output; {} of {all} coordinates are free",
+            all - held
         );
-        rows.push(row("equalities", equations));
+        rows.push(row("equations", text));
     }
+    let networks = networks(model);
+    let total = networks.iter().map(|(_, network)| weights(network)).sum();
     rows.extend([
-        row("latent sets", charts.collect::<Vec<_>>().join("\n")),
-        row("parameters", count(total)),
-        row("anchors", count(model.anchors.len())),
+        row("latent sets", charts(&model.weights().charts)),
+        row("weights", count(total)),
+        row("anchors", count(projector.anchors().len())),
         row(
-            "preset, seed",
-            format!("{}, {}", record.preset, record.seed),
+            "recipe, seed",
+            format!("{}, {}", record.recipe, record.seed),
         ),
         row("written by", format!("fabproj {}", record.fabproj)),
     ]);
-    if let Some(learned) = &record.learned {
+    if let Some(learned) = record.learned() {
         rows.push(row("labelled points", labels::points(learned)));
         rows.push(row("guard", labels::promise(&learned.calibration)));
     }
-    if !record.training.is_null() {
-        rows.push(row("training", flat(&record.training)));
+    let training: Value = serde_json::from_str(&record.training_json())?;
+    if !training.is_null() {
+        let goals = if model.met_goals() { "met" } else { "missed" };
+        rows.push(row("goals", goals.to_owned()));
+        rows.push(row("training", flat(&training)));
     }
-    let lines = networks(opened).into_iter().map(|(name, network)| {
+    let lines = networks.into_iter().map(|(name, network)| {
         let widths = widths(network)
             .iter()
             .map(ToString::to_string)
@@ -177,33 +180,30 @@ fn text(opened: &Opened, size: u64) -> String {
             widths,
             functions,
             skip.to_owned(),
-            count(parameters(network)),
+            count(weights(network)),
         ]
     });
-    let header = ["NETWORK", "WIDTHS", "ACTIVATIONS", "SKIP", "PARAMETERS"];
+    let header = ["NETWORK", "WIDTHS", "ACTIVATIONS", "SKIP", "WEIGHTS"];
     let table = show::table(&header, &lines.collect::<Vec<_>>(), false);
-    format!(
+    Ok(format!(
         "{}\n\n{table}\n\n{}",
         show::pairs(&rows),
-        certified(&record.certificate)
-    )
+        certified(model.certificate())
+    ))
 }
 
-/// The names of the set's constraints, where it can be built and has such.
-fn constraints(opened: &Opened) -> Vec<String> {
-    opened
-        .own_set()
+/// The names of the set's constraints, where it can be rebuilt and has such.
+fn constraints(model: &Model) -> Vec<String> {
+    model
+        .set()
         .map_or_else(|_| Vec::new(), |set| set.constraints())
 }
 
-fn certified(certificate: &Option<Value>) -> String {
-    let Some(value) = certificate else {
-        return "no certificate: `fabproj certify MODEL` makes one".to_owned();
-    };
-    match serde_json::from_value::<Certificate>(value.clone()) {
-        Ok(certificate) => certify::text(&certificate),
-        Err(_) => format!("certificate of another version of fabproj:\n{value:#}"),
-    }
+fn certified(certificate: Option<&Certificate>) -> String {
+    certificate.map_or_else(
+        || "no certificate; `fabproj certify MODEL` makes one".to_owned(),
+        certify::text,
+    )
 }
 
 /// The plain fields of a JSON object, a line each; long ones are left to `--json`.
@@ -227,37 +227,36 @@ fn flat(value: &Value) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn json(opened: &Opened, size: u64) -> Result<Value> {
-    let (record, model) = (&opened.file.record, &opened.file.model);
-    let networks = networks(opened).into_iter().map(|(name, network)| {
+fn json(model: &Model, file: &str, size: u64) -> Result<Value> {
+    let networks = networks(model).into_iter().map(|(name, network)| {
         json!({
             "name": name,
             "widths": widths(network),
             "hidden": activation(network.hidden),
             "output": activation(network.output),
             "skip": network.skip.is_some(),
-            "parameters": parameters(network),
+            "weights": weights(network),
         })
     });
-    let charts = model.charts.iter().map(|chart| {
-        Ok(json!({
-            "latent": serde_json::to_value(chart.latent)?,
-            "latent_dimension": chart.latent_dim(),
+    let charts = model.weights().charts.iter().map(|chart| {
+        json!({
+            "latent": chart.latent,
+            "latent_dimension": chart.encoder.outputs(),
             "decoders": chart.decoders.len(),
-        }))
+        })
     });
-    let mut value = serde_json::to_value(record)?;
+    let mut value = serde_json::to_value(model.record())?;
     let more = json!({
-        "file": opened.path.display().to_string(),
+        "file": file,
         "bytes": size,
-        "set_name": opened.set_name(),
-        "dimension": model.dim,
-        "parameter_dimension": model.parameter_dim,
-        "equalities": model.lift.as_ref().map_or(0, |lift| lift.dim() - lift.reduced_dim()),
-        "constraints": constraints(opened),
-        "charts": charts.collect::<Result<Vec<_>>>()?,
+        "set_name": model.record().set().name(),
+        "dimension": model.projector().dim(),
+        "x_dimension": model.projector().x_dim(),
+        "equations": equations(model),
+        "constraints": constraints(model),
+        "charts": charts.collect::<Vec<_>>(),
         "networks": networks.collect::<Vec<_>>(),
-        "anchors": model.anchors.len(),
+        "anchors": model.projector().anchors().len(),
     });
     if let (Value::Object(fields), Value::Object(more)) = (&mut value, more) {
         fields.extend(more);

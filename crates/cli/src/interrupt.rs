@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
-/// What a shell calls a program that Ctrl-C has ended.
+/// The exit code of a program that Ctrl-C has ended.
 pub const STOPPED: u8 = 130;
 
 /// Asks for a clean stop at the first Ctrl-C (or termination), and ends at once at the second.

@@ -12,7 +12,7 @@ pub struct Common {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Seed of all that is random; the same seed gives the same result
+    /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
@@ -20,7 +20,7 @@ pub struct Common {
     #[arg(long, global = true, value_name = "N")]
     pub threads: Option<usize>,
 
-    /// Say nothing that is not a result
+    /// Print results only
     #[arg(short, long, global = true)]
     pub quiet: bool,
 }
@@ -32,13 +32,13 @@ impl Common {
             return Ok(());
         };
         if threads == 0 {
-            return Err(wrong_usage("--threads 0: at least one thread is needed"));
+            return Err(wrong_usage("--threads 0: choose at least 1"));
         }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         Ok(pool.build_global()?)
     }
 
-    /// Prints a note for a person to standard error.
+    /// Prints a note to standard error, unless quiet.
     pub fn note(&self, message: impl std::fmt::Display) {
         if !self.quiet {
             eprintln!("{message}");

@@ -22,7 +22,7 @@ pub fn run(_arguments: &Arguments, common: &Common) -> Result<()> {
             json!({
                 "name": entry.name,
                 "dimension": { "least": least, "most": most },
-                "parameters": entry.parameter_dim,
+                "x_dimension": entry.x_dim,
                 "summary": entry.summary,
             })
         });
@@ -31,14 +31,14 @@ pub fn run(_arguments: &Arguments, common: &Common) -> Result<()> {
     let rows: Vec<_> = catalogue()
         .iter()
         .map(|entry| {
-            let parameters = match entry.parameter_dim {
+            let x = match entry.x_dim {
                 0 => "-".to_owned(),
                 dim => dim.to_string(),
             };
             vec![
                 entry.name.to_owned(),
                 entry.dim.to_string(),
-                parameters,
+                x,
                 entry.summary.to_owned(),
             ]
         })

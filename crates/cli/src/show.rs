@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use comfy_table::{CellAlignment, Table};
+pub use fabproj::support::{confidence, percent};
 use serde::Serialize;
 
 /// Writes text to standard output, and reports what `println!` would panic about.
@@ -49,29 +50,6 @@ pub fn pairs(rows: &[(String, String)]) -> String {
             .to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// A share in per cent. Never rounded up to 100 or down to 0: those are said only when they are true.
-pub fn percent(share: f64) -> String {
-    let value = 100.0 * share;
-    let digits = if value >= 100.0 || value <= 0.0 {
-        return format!("{value:.0} %");
-    } else if value > 99.99 {
-        4
-    } else if !(1.0..=99.0).contains(&value) {
-        2
-    } else {
-        1
-    };
-    let scale = 10_f64.powi(digits);
-    let value = (value * scale).floor() / scale;
-    format!("{value:.*} %", digits as usize)
-}
-
-/// A confidence in per cent, as it was asked for.
-pub fn confidence(share: f64) -> String {
-    let text = format!("{:.6}", 100.0 * share);
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A count with its thousands apart.
@@ -127,17 +105,6 @@ pub fn bytes(size: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shares_are_never_made_better_than_they_are() {
-        assert_eq!(percent(1.0), "100 %");
-        assert_eq!(percent(0.999_999_9), "99.9999 %");
-        assert_eq!(percent(0.999_96), "99.9960 %");
-        assert_eq!(percent(0.995_49), "99.54 %");
-        assert_eq!(percent(0.5), "50.0 %");
-        assert_eq!(percent(0.000_42), "0.04 %");
-        assert_eq!(percent(0.0), "0 %");
-    }
 
     #[test]
     fn numbers_keep_four_digits() {

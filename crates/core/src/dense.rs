@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use crate::buffer::Buffer;
 use crate::kernel::{Dense, Kernel, Slope, packed_length, padded};
-use crate::model::{Activation, Layer, Network};
+use crate::weights::{Activation, Layer, Network};
 use skip::Skip;
 
 /// One layer, packed twice: as it is for the forward pass, transposed for the backward pass.
@@ -94,7 +94,7 @@ impl PackedLayer {
 }
 
 impl PackedNetwork {
-    /// Packs a network whose shapes have been [checked](crate::Model::validate).
+    /// Packs a network whose shapes have been [checked](crate::Weights::validate).
     pub(crate) fn new(network: &Network) -> Self {
         let kernel = Kernel::detect();
         let layers = network.layers.iter().map(|layer| {

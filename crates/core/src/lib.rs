@@ -1,51 +1,33 @@
 //! Runs a trained projector: encode, clamp to a simple latent set, decode.
 //!
 //! This crate holds all that a program needs to *run* a projector and nothing that makes one: no
-//! file system, no clock, no randomness, no standard library, and no allocation in a call.
+//! file system, no clock, no randomness, no standard library.
 //!
 //! ```
 //! use fabproj_core::{Guard, Projector};
-//! # use fabproj_core::*;
-//! # let model = Model {
-//! #     dim: 2,
-//! #     parameter_dim: 0,
-//! #     frame: Frame::unit(2),
-//! #     parameter_frame: Frame::unit(0),
-//! #     gate: None,
-//! #     charts: vec![Chart {
-//! #         frame: Frame::unit(2),
-//! #         encoder: Network::identity(2),
-//! #         latent: LatentSet::Ball { radius: 0.5, smooth: None },
-//! #         decoders: vec![Network::identity(2)],
-//! #         decoder_gate: None,
-//! #         blend: Blend::Soft,
-//! #     }],
-//! #     discriminator: None,
-//! #     anchors: Vec::new(),
-//! #     lift: None,
-//! # };
-//! # let file = model.to_bytes()?;
+//! # use fabproj_core::{LatentSet, Weights};
+//! # let disc = LatentSet::Ball { radius: 0.5, smooth: None };
+//! # let file = Weights::identity(2, disc).to_bytes()?;
 //! // `file` holds the bytes of a model file, from `include_bytes!` or from a disk.
 //! let projector = Projector::from_bytes(&file)?;
-//! let mut workspace = projector.workspace();
-//! let mut out = [0.0; 2];
-//! projector.project(&[3.0, 4.0], &[], &mut out, &mut workspace)?;
-//! assert_eq!(out, [0.3, 0.4]);
+//! let (y, _) = projector.project(&[3.0_f32, 4.0], &[])?;
+//! assert_eq!(y, [0.3, 0.4]);
 //!
 //! // With a membership test, outputs that have passed it.
-//! let guard = Guard::new(&projector, |y: &[f64], _x: &[f64]| y[0] >= 0.0)?;
-//! let status = guard.project(&[-3.0, 4.0], &[], &mut out, &mut guard.workspace())?;
-//! assert!(status.is_verified() && out[0] >= 0.0);
+//! let guard = Guard::from_fn(projector, |y, _x| y[0] >= 0.0)?;
+//! let (y, outcome) = guard.project(&[-3.0, 4.0], &[])?;
+//! assert!(outcome.is_verified() && y[0] >= 0.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! | to | use |
 //! |---|---|
-//! | run a projector | [`Projector`]: one point, a batch, the vector-Jacobian product |
+//! | run a projector | [`Projector`]: one point, rows of points, f32 or f64 |
 //! | be sure of the output | [`Guard`] |
-//! | keep equations in y | [`Lifted`] |
+//! | train through a projector | [`Projector::forward`], [`Projector::pullback`] |
+//! | not allocate | [`Workspace`] and the calls that end in `_into` |
 //! | work in latent space | [`Projector::encode`], [`Projector::decode`], [`LatentSet`] |
-//! | read and write model files | [`Model::from_bytes`], [`format`](mod@format) |
+//! | read and write model files | [`Weights::from_bytes`], [`format`](mod@format) |
 #![no_std]
 
 extern crate alloc;
@@ -54,23 +36,25 @@ extern crate std;
 
 mod buffer;
 mod dense;
+mod equations;
 pub mod format;
 mod guard;
 pub mod kernel;
 pub mod latent;
-pub mod lift;
-pub mod model;
+mod outcome;
 mod projector;
-mod status;
+mod real;
 pub mod validate;
+mod weights;
 mod workspace;
 
+pub use equations::Equations;
 pub use format::FormatError;
-pub use guard::{Guard, GuardError, GuardWorkspace, MAX_TESTS_PER_CALL, Membership};
+pub use guard::{FnMembership, Guard, GuardError, MAX_TESTS_PER_CALL, Membership};
 pub use latent::LatentSet;
-pub use lift::{Lift, Lifted, LiftedWorkspace};
-pub use model::{Activation, Anchor, Blend, Chart, Frame, Layer, Model, Network};
-pub use projector::{CallError, Gradient, Projector};
-pub use status::{Status, Tally};
-pub use validate::ModelError;
+pub use outcome::{Outcome, RawOutcome};
+pub use projector::{CallError, Projector, Tape};
+pub use real::Real;
+pub use validate::WeightsError;
+pub use weights::{Activation, Anchor, Chart, Frame, Layer, Network, Weights};
 pub use workspace::Workspace;

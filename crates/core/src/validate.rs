@@ -1,10 +1,10 @@
-//! Checks that a [`Model`] can run: consistent dimensions, finite numbers, sizes within limits.
+//! Checks that [`Weights`] can run: consistent dimensions, finite numbers, sizes within limits.
 
 use alloc::format;
 use alloc::string::String;
 
 use crate::latent::LatentError;
-use crate::model::{Anchor, Chart, Frame, Layer, Model, Network};
+use crate::weights::{Anchor, Chart, Frame, Layer, Network, Weights};
 
 /// The widest layer, and the largest dimension of y, of x and of a latent.
 pub const MAX_WIDTH: usize = 4096;
@@ -16,23 +16,25 @@ pub const MAX_CHARTS: usize = 1024;
 pub const MAX_DECODERS: usize = 64;
 /// The most anchors of a model.
 pub const MAX_ANCHORS: usize = 65_536;
+/// The largest dimension of a y that obeys equations.
+pub const MAX_EQUATIONS_DIM: usize = 1024;
 
-/// Why a model cannot run. `part` names the place, such as `charts[0].encoder.layers[2].bias`.
+/// Why weights cannot run. `part` names the place, such as `charts[0].encoder.layers[2].bias`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ModelError {
+pub enum WeightsError {
     /// A list that must hold at least one entry holds none.
     #[error("{part} is empty")]
     Empty {
         /// Where.
         part: String,
     },
-    /// A length or dimension that disagrees with the rest of the model.
-    #[error("{part} is {found}; the rest of the model needs {expected}")]
+    /// A length or dimension that disagrees with the other parts.
+    #[error("{part} is {found}; the other parts need {expected}")]
     Dimension {
         /// Where.
         part: String,
-        /// What the rest of the model says.
+        /// What the other parts need.
         expected: usize,
         /// What is there.
         found: usize,
@@ -48,7 +50,7 @@ pub enum ModelError {
         limit: usize,
     },
     /// NaN or infinity among weights, frames or anchors.
-    #[error("{part}[{index}] is {value}; a model holds finite numbers only")]
+    #[error("{part}[{index}] is {value}; weights must be finite")]
     NotFinite {
         /// Where.
         part: String,
@@ -58,7 +60,7 @@ pub enum ModelError {
         value: f32,
     },
     /// A frame's scale that is zero or negative.
-    #[error("{part}[{index}] is {value}; a scale is positive")]
+    #[error("{part}[{index}] is {value}; a scale must be positive")]
     Scale {
         /// Where.
         part: String,
@@ -85,9 +87,9 @@ pub enum ModelError {
         /// How many charts or decoders there are.
         choices: usize,
     },
-    /// A lift whose basis is not orthonormal.
+    /// Equations whose basis is not orthonormal.
     #[error(
-        "columns {first} and {second} of lift.basis have the product {product}: they are not orthonormal"
+        "columns {first} and {second} of equations.basis have the product {product}: they are not orthonormal"
     )]
     Basis {
         /// A column.
@@ -116,31 +118,30 @@ impl Chart {
     }
 }
 
-impl Model {
-    /// Checks every shape, size and number. A model that passes runs without a panic on any input.
+impl Weights {
+    /// Checks every shape, size and number. Weights that pass run without a panic on any input.
     ///
     /// # Errors
-    /// The first fault found, as a [`ModelError`] that names the part and the values.
-    pub fn validate(&self) -> Result<(), ModelError> {
+    /// The first fault found, as a [`WeightsError`] that names the part and the values.
+    pub fn validate(&self) -> Result<(), WeightsError> {
         if self.dim == 0 {
-            return Err(ModelError::Empty { part: "dim".into() });
+            return Err(WeightsError::Empty { part: "dim".into() });
         }
         limit(|| "dim".into(), self.dim, MAX_WIDTH)?;
-        limit(|| "parameter_dim".into(), self.parameter_dim, MAX_WIDTH)?;
+        limit(|| "x_dim".into(), self.x_dim, MAX_WIDTH)?;
         limit(|| "charts".into(), self.charts.len(), MAX_CHARTS)?;
         limit(|| "anchors".into(), self.anchors.len(), MAX_ANCHORS)?;
         self.frame.validate("frame", self.dim)?;
-        self.parameter_frame
-            .validate("parameter_frame", self.parameter_dim)?;
+        self.x_frame.validate("x_frame", self.x_dim)?;
         if self.charts.is_empty() {
-            return Err(ModelError::Empty {
+            return Err(WeightsError::Empty {
                 part: "charts".into(),
             });
         }
-        let joined = self.dim + self.parameter_dim;
+        let joined = self.dim + self.x_dim;
         validate_gate("gate", self.gate.as_ref(), joined, self.charts.len())?;
         for (index, chart) in self.charts.iter().enumerate() {
-            chart.validate(&format!("charts[{index}]"), self.dim, self.parameter_dim)?;
+            chart.validate(&format!("charts[{index}]"), self.dim, self.x_dim)?;
         }
         if let Some(discriminator) = &self.discriminator {
             discriminator.validate("discriminator", joined, 1)?;
@@ -148,16 +149,16 @@ impl Model {
         for (index, anchor) in self.anchors.iter().enumerate() {
             self.validate_anchor(index, anchor)?;
         }
-        match &self.lift {
-            Some(lift) => lift.validate(self.dim, self.parameter_dim),
+        match &self.equations {
+            Some(equations) => equations.validate(self.dim, self.x_dim),
             None => Ok(()),
         }
     }
 
-    fn validate_anchor(&self, index: usize, anchor: &Anchor) -> Result<(), ModelError> {
+    fn validate_anchor(&self, index: usize, anchor: &Anchor) -> Result<(), WeightsError> {
         let Some(chart) = self.charts.get(anchor.chart) else {
             let (chart, charts) = (anchor.chart, self.charts.len());
-            return Err(ModelError::AnchorChart {
+            return Err(WeightsError::AnchorChart {
                 anchor: index,
                 chart,
                 charts,
@@ -165,7 +166,7 @@ impl Model {
         };
         let parts = [
             ("latent", &anchor.latent, chart.latent_dim()),
-            ("parameters", &anchor.parameters, self.parameter_dim),
+            ("x", &anchor.x, self.x_dim),
             ("point", &anchor.point, self.dim),
         ];
         for (name, values, expected) in parts {
@@ -176,19 +177,19 @@ impl Model {
 }
 
 impl Chart {
-    fn validate(&self, part: &str, dim: usize, parameter_dim: usize) -> Result<(), ModelError> {
+    fn validate(&self, part: &str, dim: usize, x_dim: usize) -> Result<(), WeightsError> {
         self.frame.validate(&format!("{part}.frame"), dim)?;
         let latent = self.latent_dim();
         self.encoder
-            .validate(&format!("{part}.encoder"), dim + parameter_dim, latent)?;
+            .validate(&format!("{part}.encoder"), dim + x_dim, latent)?;
         self.latent
             .validate(latent)
-            .map_err(|source| ModelError::Latent {
+            .map_err(|source| WeightsError::Latent {
                 part: format!("{part}.latent"),
                 source,
             })?;
         if self.decoders.is_empty() {
-            return Err(ModelError::Empty {
+            return Err(WeightsError::Empty {
                 part: format!("{part}.decoders"),
             });
         }
@@ -197,7 +198,7 @@ impl Chart {
             self.decoders.len(),
             MAX_DECODERS,
         )?;
-        let joined = latent + parameter_dim;
+        let joined = latent + x_dim;
         for (index, decoder) in self.decoders.iter().enumerate() {
             decoder.validate(&format!("{part}.decoders[{index}]"), joined, dim)?;
         }
@@ -212,9 +213,9 @@ impl Chart {
 }
 
 impl Network {
-    fn validate(&self, part: &str, inputs: usize, outputs: usize) -> Result<(), ModelError> {
+    fn validate(&self, part: &str, inputs: usize, outputs: usize) -> Result<(), WeightsError> {
         if self.layers.is_empty() {
-            return Err(ModelError::Empty {
+            return Err(WeightsError::Empty {
                 part: format!("{part}.layers"),
             });
         }
@@ -231,7 +232,7 @@ impl Network {
         };
         let columns = skip.len() / outputs.max(1);
         if columns == 0 {
-            return Err(ModelError::Empty {
+            return Err(WeightsError::Empty {
                 part: format!("{part}.skip"),
             });
         }
@@ -241,12 +242,12 @@ impl Network {
 }
 
 impl Layer {
-    fn validate(&self, part: &str, inputs: usize) -> Result<(), ModelError> {
+    fn validate(&self, part: &str, inputs: usize) -> Result<(), WeightsError> {
         dimension(|| format!("{part}'s inputs"), self.inputs, inputs)?;
         limit(|| format!("{part}'s inputs"), self.inputs, 2 * MAX_WIDTH)?;
         limit(|| format!("{part}'s outputs"), self.outputs, MAX_WIDTH)?;
         if self.outputs == 0 {
-            return Err(ModelError::Empty {
+            return Err(WeightsError::Empty {
                 part: format!("{part}'s outputs"),
             });
         }
@@ -257,14 +258,14 @@ impl Layer {
 }
 
 impl Frame {
-    fn validate(&self, part: &str, dim: usize) -> Result<(), ModelError> {
+    fn validate(&self, part: &str, dim: usize) -> Result<(), WeightsError> {
         numbers(|| format!("{part}.centre"), &self.centre, dim)?;
         numbers(|| format!("{part}.scale"), &self.scale, dim)?;
         match self.scale.iter().position(|scale| *scale <= 0.0) {
             None => Ok(()),
             Some(index) => {
                 let part = format!("{part}.scale");
-                Err(ModelError::Scale {
+                Err(WeightsError::Scale {
                     part,
                     index,
                     value: self.scale[index],
@@ -279,13 +280,13 @@ fn validate_gate(
     gate: Option<&Network>,
     inputs: usize,
     choices: usize,
-) -> Result<(), ModelError> {
+) -> Result<(), WeightsError> {
     match gate {
         Some(gate) if choices > 1 => gate.validate(part, inputs, choices),
         None if choices == 1 => Ok(()),
         _ => {
             let present = gate.is_some();
-            Err(ModelError::Gate {
+            Err(WeightsError::Gate {
                 part: part.into(),
                 present,
                 choices,
@@ -299,11 +300,11 @@ pub(crate) fn limit(
     part: impl Fn() -> String,
     found: usize,
     limit: usize,
-) -> Result<(), ModelError> {
+) -> Result<(), WeightsError> {
     if found <= limit {
         return Ok(());
     }
-    Err(ModelError::TooLarge {
+    Err(WeightsError::TooLarge {
         part: part(),
         found,
         limit,
@@ -314,18 +315,18 @@ pub(crate) fn dimension(
     part: impl Fn() -> String,
     found: usize,
     expected: usize,
-) -> Result<(), ModelError> {
+) -> Result<(), WeightsError> {
     if found == expected {
         return Ok(());
     }
-    Err(ModelError::Dimension {
+    Err(WeightsError::Dimension {
         part: part(),
         expected,
         found,
     })
 }
 
-fn numbers(part: impl Fn() -> String, values: &[f32], expected: usize) -> Result<(), ModelError> {
+fn numbers(part: impl Fn() -> String, values: &[f32], expected: usize) -> Result<(), WeightsError> {
     dimension(
         || format!("the length of {}", part()),
         values.len(),
@@ -335,7 +336,7 @@ fn numbers(part: impl Fn() -> String, values: &[f32], expected: usize) -> Result
         None => Ok(()),
         Some(index) => {
             let value = values[index];
-            Err(ModelError::NotFinite {
+            Err(WeightsError::NotFinite {
                 part: part(),
                 index,
                 value,

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 
 use crate::buffer::Buffer;
 use crate::dense::Scratch;
-use crate::status::Status;
+use crate::guard::GuardBuffers;
+use crate::outcome::RawOutcome;
 
 /// Rows of a batch whose charts are chosen before any of them is projected, so that the rows of one
 /// chart meet in full tiles.
@@ -16,8 +17,10 @@ pub(crate) const BLOCK: usize = 1024;
 pub(crate) struct Layout {
     /// Rows that go through the networks together.
     pub tile: usize,
-    /// The same when activations are kept for the gradient.
-    pub gradient_tile: usize,
+    /// Dimension of y.
+    pub dim: usize,
+    /// Dimension of the y that the networks see; with equations of the reduced coordinates.
+    pub inner_dim: usize,
     /// Number of charts.
     pub charts: usize,
     /// Most decoders of a chart.
@@ -40,20 +43,45 @@ pub(crate) struct Layout {
     pub gate_tape: usize,
 }
 
-/// Memory for the calls of one [`Projector`](crate::Projector), from
-/// [`Projector::workspace`](crate::Projector::workspace). One per thread; no call allocates.
+/// Memory for calls without allocation, from [`Projector::workspace`](crate::Projector::workspace) or
+/// [`Guard::workspace`](crate::Guard::workspace). One per thread.
+///
+/// A guard's workspace also serves its projector.
+///
+/// ```
+/// use fabproj_core::{LatentSet, Projector, Weights};
+///
+/// let disc = LatentSet::Ball { radius: 0.5, smooth: None };
+/// let projector = Projector::new(&Weights::identity(2, disc))?;
+/// let mut workspace = projector.workspace();
+/// let mut out = [0.0_f32; 2];
+/// for y in [[3.0, 4.0], [0.1, 0.2]] {
+///     projector.project_into(&y, &[], &mut out, &mut workspace)?;
+/// }
+/// assert_eq!(out, [0.1, 0.2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    pub(crate) layout: Layout,
+    pub(crate) run: RunBuffers,
+    /// Only a guard's workspace has them.
+    pub(crate) guard: Option<GuardBuffers>,
+}
+
+/// What a projection needs.
+#[derive(Clone, Debug)]
+pub(crate) struct RunBuffers {
+    pub layout: Layout,
     /// Position in the caller's batch of each row of the tile.
-    pub(crate) rows: Vec<usize>,
-    pub(crate) statuses: Vec<Status>,
+    pub rows: Vec<usize>,
+    pub outcomes: Vec<RawOutcome>,
     /// `[y, x]` in the network's units.
-    pub(crate) input: Buffer,
-    pub(crate) scratch: Scratch,
-    pub(crate) groups: Groups,
-    pub(crate) decode: DecodeBuffers,
-    pub(crate) gradient: GradientBuffers,
+    pub input: Buffer,
+    pub scratch: Scratch,
+    pub groups: Groups,
+    pub decode: DecodeBuffers,
+    /// Reduced coordinates of one row, where there are equations.
+    pub reduced: Vec<f64>,
 }
 
 /// The rows of a block by chart.
@@ -72,71 +100,47 @@ pub(crate) struct Groups {
 pub(crate) struct DecodeBuffers {
     /// `[z, x]`, z in the latent set.
     pub latent: Buffer,
-    /// The rows of `latent` that one hard-gated decoder serves.
-    pub gathered: Buffer,
-    /// Rows of the tile that one hard-gated decoder serves.
-    pub members: Vec<usize>,
-    /// The decoder of each row.
-    pub choices: Vec<usize>,
-    /// Soft weights, `decoders` per row.
+    /// Weights of the decoders, `decoders` per row.
     pub weights: Buffer,
     /// Blended decodes.
     pub blended: Buffer,
 }
 
-/// What the gradient of a tile needs besides.
-#[derive(Clone, Debug)]
-pub(crate) struct GradientBuffers {
-    pub encoder_tape: Buffer,
-    /// One decoder's after the other's.
-    pub decoder_tapes: Buffer,
-    pub gate_tape: Buffer,
-    /// With respect to the decode.
-    pub output: Buffer,
-    /// The share of it that one decoder gets.
-    pub share: Buffer,
-    /// With respect to the gate's outputs.
-    pub logits: Buffer,
-    /// With respect to `[z, x]`.
-    pub latent: Buffer,
-    /// With respect to the raw latent, as the encoder's output.
-    pub encoded: Buffer,
-}
-
-impl Workspace {
+impl RunBuffers {
+    /// For batches.
     pub(crate) fn new(layout: Layout) -> Self {
-        let tile = layout.tile.max(layout.gradient_tile);
-        let kept = layout.gradient_tile;
-        let gate_stride = crate::kernel::padded(layout.decoders);
+        Self::sized(layout, layout.tile, BLOCK)
+    }
+
+    /// For one row at a time.
+    pub(crate) fn single(layout: Layout) -> Self {
+        Self::sized(layout, 1, 0)
+    }
+
+    fn sized(layout: Layout, tile: usize, block: usize) -> Self {
         Self {
             layout,
             rows: vec![0; tile],
-            statuses: vec![Status::Inside; tile],
+            outcomes: vec![RawOutcome::Inside; tile],
             input: Buffer::zeros(tile * layout.input_stride),
             scratch: Scratch::new(tile, layout.width),
             groups: Groups {
-                chart: vec![0; BLOCK],
-                order: vec![0; BLOCK],
+                chart: vec![0; block],
+                order: vec![0; block],
                 end: vec![0; layout.charts],
             },
             decode: DecodeBuffers {
                 latent: Buffer::zeros(tile * layout.latent_stride),
-                gathered: Buffer::zeros(tile * layout.latent_stride),
-                members: vec![0; tile],
-                choices: vec![0; tile],
-                weights: Buffer::zeros(tile * gate_stride),
+                weights: Buffer::zeros(tile * layout.decoders),
                 blended: Buffer::zeros(tile * layout.output_stride),
             },
-            gradient: GradientBuffers {
-                encoder_tape: Buffer::zeros(kept * layout.encoder_tape),
-                decoder_tapes: Buffer::zeros(kept * layout.decoder_tapes),
-                gate_tape: Buffer::zeros(kept * layout.gate_tape),
-                output: Buffer::zeros(kept * layout.output_stride),
-                share: Buffer::zeros(kept * layout.output_stride),
-                logits: Buffer::zeros(kept * gate_stride),
-                latent: Buffer::zeros(kept * layout.latent_gradient_stride),
-                encoded: Buffer::zeros(kept * layout.encoded_stride),
-            },
+            reduced: vec![0.0; layout.inner_dim],
         }
+    }
+
+    /// Rows that go through the networks together.
+    #[inline]
+    pub(crate) fn tile(&self) -> usize {
+        self.rows.len()
     }
 }

@@ -1,10 +1,9 @@
-//! The vector-Jacobian product against finite differences of the definition in f64.
+//! The pullback against finite differences of the definition in f64.
 
 mod common;
 
-use common::reference::{self, wide};
-use common::{Random, projector};
-use fabproj_core::{Blend, Gradient};
+use common::{Random, cast, projector, reference, wide};
+use fabproj_core::{CallError, LatentSet, Projector, RawOutcome, Real, Weights};
 use proptest::prelude::*;
 
 /// Central differences at two steps; `None` where they disagree, that is near a kink.
@@ -21,97 +20,131 @@ fn difference(value: impl Fn(&[f64]) -> f64, at: &[f64], index: usize) -> Option
     ((fine - coarse).abs() < 1e-4 * (1.0 + fine.abs())).then_some(fine)
 }
 
+/// Compares all coordinates that have a derivative; how many those are.
+fn compare<T: Real>(weights: &Weights, seed: u64) -> Result<usize, TestCaseError> {
+    let projector = projector(weights);
+    let mut random = Random(seed ^ 7);
+    let y: Vec<T> = cast(&random.floats(projector.dim(), 3.0));
+    let x: Vec<T> = cast(&random.floats(projector.x_dim(), 2.0));
+    let cotangent: Vec<T> = cast(&random.floats(projector.dim(), 1.0));
+    let (d_y, d_x) = projector.vjp(&y, &x, &cotangent)?;
+    let (y, x, cotangent) = (wide(&y), wide(&x), wide(&cotangent));
+    let chart = reference::chart_of(weights, &y, &x);
+    let value = |y: &[f64], x: &[f64]| -> f64 {
+        let image = reference::project(weights, chart, y, x);
+        image.iter().zip(&cotangent).map(|(v, c)| v * c).sum()
+    };
+    let by_y = (0..y.len()).map(|index| difference(|y| value(y, &x), &y, index));
+    let by_x = (0..x.len()).map(|index| difference(|x| value(&y, x), &x, index));
+    let found = wide(&d_y).into_iter().chain(wide(&d_x));
+    let mut compared = 0;
+    for (found, numeric) in found.zip(by_y.chain(by_x)) {
+        let Some(numeric) = numeric else { continue };
+        let close = (numeric - found).abs() < 2e-3 * (1.0 + numeric.abs());
+        prop_assert!(close, "{found} against {numeric}");
+        compared += 1;
+    }
+    Ok(compared)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn vjp_agrees_with_finite_differences(shape in common::shapes(), seed in any::<u64>()) {
-        let model = shape.model(seed);
-        let projector = projector(&model);
-        let mut workspace = projector.workspace();
-        let mut random = Random(seed ^ 7);
-        let (y, x) = (random.floats(shape.dim, 3.0), random.floats(shape.parameter_dim, 2.0));
-        let cotangent = random.floats(shape.dim, 1.0);
-        let (mut out, mut dy, mut dx) = (vec![0.0; shape.dim], vec![0.0; shape.dim], vec![0.0; x.len()]);
-        let gradient = Gradient { y: &mut dy, x: &mut dx };
-        projector.vjp(&y, &x, &cotangent, &mut out, gradient, &mut workspace)?;
-
-        let chart = projector.chart_of(&y, &x, &mut workspace)?;
-        let value = |y: &[f64], x: &[f64]| -> f64 {
-            let image = reference::project(&model, chart, y, x);
-            image.iter().zip(&cotangent).map(|(v, c)| v * f64::from(*c)).sum()
+    fn the_pullback_agrees_with_finite_differences(
+        shape in common::shapes(),
+        seed in any::<u64>(),
+        double in any::<bool>(),
+    ) {
+        let weights = shape.weights(seed);
+        let compared = if double {
+            compare::<f64>(&weights, seed)?
+        } else {
+            compare::<f32>(&weights, seed)?
         };
-        let (y, x) = (wide(&y), wide(&x));
-        let mut compared = 0;
-        for (index, found) in dy.iter().enumerate() {
-            let Some(numeric) = difference(|y| value(y, &x), &y, index) else { continue };
-            prop_assert!((numeric - f64::from(*found)).abs() < 2e-3 * (1.0 + numeric.abs()), "y: {found} against {numeric}");
-            compared += 1;
-        }
-        for (index, found) in dx.iter().enumerate() {
-            let Some(numeric) = difference(|x| value(&y, x), &x, index) else { continue };
-            prop_assert!((numeric - f64::from(*found)).abs() < 2e-3 * (1.0 + numeric.abs()), "x: {found} against {numeric}");
-            compared += 1;
-        }
         prop_assume!(compared > 0);
     }
 
     #[test]
-    fn gradient_of_x_may_be_left_out(shape in common::shapes(), seed in any::<u64>()) {
-        let projector = projector(&shape.model(seed));
-        let mut workspace = projector.workspace();
+    fn the_gradient_of_x_may_be_left_out(shape in common::shapes(), seed in any::<u64>()) {
+        let projector = projector(&shape.weights(seed));
         let mut random = Random(seed);
-        let (y, x) = (random.floats(shape.dim, 3.0), random.floats(shape.parameter_dim, 2.0));
-        let mut out = vec![0.0; shape.dim];
-        let [mut with, mut without] = [vec![0.0; shape.dim], vec![0.0; shape.dim]];
-        let mut dx = vec![0.0; x.len()];
-        let cotangent = vec![1.0; shape.dim];
-        let gradient = Gradient { y: &mut with, x: &mut dx };
-        projector.vjp(&y, &x, &cotangent, &mut out, gradient, &mut workspace)?;
-        let gradient = Gradient { y: &mut without, x: &mut [] };
-        projector.vjp(&y, &x, &cotangent, &mut out, gradient, &mut workspace)?;
-        prop_assert_eq!(with, without);
+        let y = random.floats(5 * projector.dim(), 3.0);
+        let x = random.floats(5 * projector.x_dim(), 2.0);
+        let (mut out, mut d_y) = (y.clone(), y.clone());
+        let mut tape = projector.tape(5);
+        projector.forward(&y, &x, &mut out, &mut [RawOutcome::NotFinite; 5], &mut tape)?;
+        projector.pullback(&y, &mut d_y, &mut [], &mut tape)?;
+        prop_assert_eq!(&d_y, &projector.vjp(&y, &x, &y)?.0);
+        // And once more from the same forward pass.
+        let (mut again, mut d_x) = (vec![0.0; y.len()], x.clone());
+        projector.pullback(&y, &mut again, &mut d_x, &mut tape)?;
+        prop_assert_eq!(again, d_y);
+        prop_assert_eq!(d_x, projector.vjp(&y, &x, &y)?.1);
     }
+}
+
+fn disc() -> Projector {
+    let ball = LatentSet::Ball {
+        radius: 0.5,
+        smooth: None,
+    };
+    projector(&Weights::identity(2, ball))
 }
 
 /// The radial part of the gradient dies at a hard ball's surface, as it must.
 #[test]
-fn hard_clamp_loses_the_radial_signal() {
-    let mut shape = common::Shape::plain();
-    shape.blend = Blend::Hard;
-    let mut model = shape.model(0);
-    let identity = fabproj_core::Network::identity(2);
-    model.charts[0].encoder = identity.clone();
-    model.charts[0].decoders = vec![identity];
-    model.charts[0].frame = fabproj_core::Frame::unit(2);
-    let projector = projector(&model);
-    let (mut out, mut dy) = ([0.0; 2], [0.0; 2]);
-    let gradient = Gradient {
-        y: &mut dy,
-        x: &mut [],
-    };
-    let mut workspace = projector.workspace();
-    let radial = [3.0, 4.0];
-    projector
-        .vjp(&radial, &[], &radial, &mut out, gradient, &mut workspace)
-        .expect("lengths fit");
-    assert!(dy.iter().all(|d| d.abs() < 1e-6), "{dy:?}");
-    let gradient = Gradient {
-        y: &mut dy,
-        x: &mut [],
-    };
-    projector
-        .vjp(
-            &radial,
-            &[],
-            &[-4.0, 3.0],
-            &mut out,
-            gradient,
-            &mut workspace,
-        )
-        .expect("lengths fit");
-    assert!(
-        (dy[0] + 0.4).abs() < 1e-6 && (dy[1] - 0.3).abs() < 1e-6,
-        "{dy:?}"
+fn a_hard_clamp_loses_the_radial_signal() {
+    let radial = [3.0_f32, 4.0];
+    let (d_y, _) = disc().vjp(&radial, &[], &radial).expect("lengths fit");
+    assert!(d_y.iter().all(|d| d.abs() < 1e-6), "{d_y:?}");
+    let (d_y, _) = disc().vjp(&radial, &[], &[-4.0, 3.0]).expect("lengths fit");
+    assert!((d_y[0] + 0.4).abs() < 1e-6 && (d_y[1] - 0.3).abs() < 1e-6);
+}
+
+#[test]
+fn a_tape_serves_the_rows_of_its_last_forward_pass() {
+    let projector = disc();
+    let mut tape = projector.tape(0);
+    let mut d_y = [7.0_f32; 4];
+    let early = projector.pullback(&[1.0; 4], &mut d_y, &mut [], &mut tape);
+    assert_eq!(early, Err(CallError::NoForward));
+
+    // It grows with the rows.
+    let (y, mut outcomes) = ([0.1, 0.2, 3.0, 4.0], [RawOutcome::NotFinite; 2]);
+    let forward = projector.forward(&y, &[], &mut [0.0; 4], &mut outcomes, &mut tape);
+    assert_eq!(
+        (forward, outcomes),
+        (Ok(()), [RawOutcome::Inside, RawOutcome::Clamped])
     );
+    let length = |argument, found| {
+        let expected = 4;
+        Err(CallError::Length {
+            argument,
+            expected,
+            found,
+        })
+    };
+    let short = projector.pullback(&[1.0; 2], &mut d_y, &mut [], &mut tape);
+    assert_eq!(short, length("cotangent", 2));
+    let short = projector.pullback(&[1.0; 4], &mut d_y[..2], &mut [], &mut tape);
+    assert_eq!(short, length("d_y", 2));
+    let without_x = projector.pullback(&[1.0; 4], &mut d_y, &mut [0.0], &mut tape);
+    assert!(matches!(
+        without_x,
+        Err(CallError::Length {
+            argument: "d_x",
+            ..
+        })
+    ));
+    assert_eq!(d_y, [7.0; 4]);
+
+    let wider = common::projector(&Weights::identity(3, LatentSet::Simplex { sharpness: 1.0 }));
+    let foreign = wider.pullback(&[1.0; 6], &mut [0.0; 6], &mut [], &mut tape);
+    assert_eq!(foreign, Err(CallError::Tape));
+    assert_eq!(
+        projector.pullback(&[1.0; 4], &mut d_y, &mut [], &mut tape),
+        Ok(())
+    );
+    assert_eq!(d_y[..2], [1.0, 1.0]);
 }

@@ -1,14 +1,17 @@
-//! Whatever the model and the membership test, what a guard calls verified has passed the test.
+//! Whatever the weights and the membership test, what a guard calls verified has passed the test.
 
 mod common;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
-use common::{Random, Shape, projector};
-use fabproj_core::{Guard, GuardError, Layer, MAX_TESTS_PER_CALL, Model, Status};
+use common::{Random, Shape, cast, projector, row, wide};
+use fabproj_core::{
+    Anchor, Guard, GuardError, LatentSet, Layer, MAX_TESTS_PER_CALL, Membership, Outcome,
+    Projector, Real, Weights,
+};
 use proptest::prelude::*;
 
-/// How a model goes wrong.
+/// How weights go wrong.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     None,
@@ -19,20 +22,20 @@ enum Fault {
     NoAnchors,
 }
 
-fn layers(model: &mut Model) -> impl Iterator<Item = &mut Layer> {
-    let decoders = model
+fn layers(weights: &mut Weights) -> impl Iterator<Item = &mut Layer> {
+    let decoders = weights
         .charts
         .iter_mut()
         .flat_map(|chart| &mut chart.decoders);
     decoders.flat_map(|decoder| &mut decoder.layers)
 }
 
-fn break_model(model: &mut Model, fault: Fault, random: &mut Random) {
+fn break_weights(weights: &mut Weights, fault: Fault, random: &mut Random) {
     match fault {
         Fault::None => {}
-        Fault::CollapsedDecoder => layers(model).for_each(|layer| layer.weights.fill(0.0)),
+        Fault::CollapsedDecoder => layers(weights).for_each(|layer| layer.weights.fill(0.0)),
         Fault::HugeWeights => {
-            let encoders = model
+            let encoders = weights
                 .charts
                 .iter_mut()
                 .flat_map(|chart| &mut chart.encoder.layers);
@@ -40,15 +43,15 @@ fn break_model(model: &mut Model, fault: Fault, random: &mut Random) {
             weights.for_each(|weight| *weight *= 1e30);
         }
         Fault::OverflowingDecoder => {
-            layers(model).for_each(|layer| layer.weights.iter_mut().for_each(|w| *w *= 1e37));
+            layers(weights).for_each(|layer| layer.weights.iter_mut().for_each(|w| *w *= 1e37));
         }
         Fault::LyingAnchors => {
-            for anchor in &mut model.anchors {
+            for anchor in &mut weights.anchors {
                 anchor.latent = random.floats(anchor.latent.len(), 1e6);
                 anchor.point = random.floats(anchor.point.len(), 1e6);
             }
         }
-        Fault::NoAnchors => model.anchors.clear(),
+        Fault::NoAnchors => weights.anchors.clear(),
     }
 }
 
@@ -150,6 +153,119 @@ fn inputs(count: usize, random: &mut Random) -> Vec<f32> {
         .collect()
 }
 
+/// A set that moves with x, and counts what it is asked. Whole batches are answered from the last row on.
+struct Moving<'a> {
+    set: &'a Set,
+    tests: Cell<usize>,
+}
+
+impl Membership for Moving<'_> {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        self.tests.set(self.tests.get() + 1);
+        let offset = x.first().copied().unwrap_or(0.0);
+        let moved: Vec<_> = y.iter().map(|y| y - offset).collect();
+        self.set.contains(&moved)
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        let rows = inside.len();
+        assert!(rows > 0 && y.len().is_multiple_of(rows) && x.len().is_multiple_of(rows));
+        assert!(inside.iter().all(|inside| !inside));
+        let (n, p) = (y.len() / rows, x.len() / rows);
+        for index in (0..rows).rev() {
+            inside[index] = self.contains(row(y, index, n), row(x, index, p));
+        }
+    }
+}
+
+struct Case<'a> {
+    projector: &'a Projector,
+    set: &'a Set,
+    keep: bool,
+}
+
+impl Case<'_> {
+    fn guard(&self) -> Result<Guard<Moving<'_>>, GuardError> {
+        let test = Moving {
+            set: self.set,
+            tests: Cell::new(0),
+        };
+        let guard = Guard::new(self.projector.clone(), test)?;
+        Ok(guard.keep_feasible(self.keep))
+    }
+
+    /// Rows and single points agree, and what is said to be verified passes the test.
+    fn check<T: Real>(&self, y: &[T], x: &[T], fixed: bool) -> Result<(), TestCaseError> {
+        let guard = match self.guard() {
+            Ok(guard) => guard,
+            Err(GuardError::NoFeasiblePoint { anchors, .. }) => {
+                prop_assert!(fixed);
+                prop_assert_eq!(anchors, self.projector.anchors().len());
+                return self.check_anchors();
+            }
+            Err(other) => return Err(TestCaseError::fail(other.to_string())),
+        };
+        let test = guard.membership();
+        let (n, p) = (self.projector.dim(), self.projector.x_dim());
+        let (out, outcomes) = guard.project_rows(y, x)?;
+        let mut workspace = guard.workspace();
+        for (index, outcome) in outcomes.iter().enumerate() {
+            let (y, x, out) = (row(y, index, n), row(x, index, p), row(&out, index, n));
+            prop_assert!(out.iter().all(|value| value.to_f64().is_finite()));
+            let known = x.iter().all(|x| x.to_f64().is_finite());
+            prop_assert_eq!(*outcome == Outcome::NotFinite, !known);
+            if known {
+                prop_assert_eq!(
+                    outcome.is_verified(),
+                    test.contains(&wide(out), &wide(x)),
+                    "{:?}",
+                    outcome
+                );
+            }
+            // With equations no anchor may be feasible in f32.
+            let excused = size_of::<T>() == 4 && self.projector.equations().is_some();
+            prop_assert!(!fixed || excused || outcome.is_verified(), "{:?}", outcome);
+            if *outcome == Outcome::Kept {
+                let bits = |values: &[T]| -> Vec<u64> {
+                    values
+                        .iter()
+                        .map(|value| value.to_f64().to_bits())
+                        .collect()
+                };
+                prop_assert_eq!(bits(y), bits(out));
+            }
+            test.tests.set(0);
+            let mut one = vec![T::default(); n];
+            prop_assert_eq!(
+                guard.project_into(y, x, &mut one, &mut workspace)?,
+                *outcome
+            );
+            prop_assert!(
+                test.tests.get() <= MAX_TESTS_PER_CALL,
+                "{} tests",
+                test.tests.get()
+            );
+            prop_assert_eq!(&one[..], out);
+            prop_assert_eq!(guard.project(y, x)?, (one, *outcome));
+        }
+        Ok(())
+    }
+
+    /// A refusal is honest: then no stored point is feasible either.
+    fn check_anchors(&self) -> Result<(), TestCaseError> {
+        for anchor in self.projector.anchors() {
+            let mut point = wide(&anchor.point);
+            if let Some(equations) = self.projector.equations() {
+                let z = point;
+                point = vec![0.0; equations.dim()];
+                equations.raise(&z, &[], &mut point)?;
+            }
+            prop_assert!(!self.set.contains(&point));
+        }
+        Ok(())
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -161,213 +277,178 @@ proptest! {
         set in sets(),
         keep in any::<bool>(),
     ) {
-        shape.parameter_dim = 0;
+        shape.x_dim = 0;
         let mut random = Random(seed);
-        let mut model = shape.model(seed);
-        break_model(&mut model, fault, &mut random);
-        let projector = projector(&model);
-        let test = |y: &[f64], _: &[f64]| set.contains(y);
-        let guard = match Guard::new(&projector, test) {
-            Ok(guard) => guard.keep_feasible(keep),
-            Err(GuardError::NoFeasiblePoint { anchors, .. }) => {
-                // Honest: then no stored point is feasible either.
-                prop_assert_eq!(anchors, model.anchors.len());
-                for anchor in &model.anchors {
-                    prop_assert!(!set.contains(&common::reference::wide(&anchor.point)));
-                }
-                return Ok(());
-            }
-            Err(other) => return Err(TestCaseError::fail(other.to_string())),
-        };
-        let mut workspace = guard.workspace();
-        let (rows, n) = (40, shape.dim);
-        let y = inputs(rows * n, &mut random);
-        let mut out = vec![0.0; y.len()];
-        let mut statuses = vec![Status::Inside; rows];
-        let tally = guard.project_batch(&y, &[], &mut out, &mut statuses, &mut workspace)?;
-        prop_assert_eq!(tally.total(), rows);
-        for (row, status) in statuses.iter().enumerate() {
-            let (y, out) = (&y[row * n..][..n], &out[row * n..][..n]);
-            prop_assert!(status.is_verified(), "{status:?}");
-            prop_assert!(set.contains(&common::reference::wide(out)), "{status:?} {out:?}");
-            let mut one = vec![0.0; n];
-            prop_assert_eq!(guard.project(y, &[], &mut one, &mut workspace)?, *status);
-            prop_assert_eq!(&one[..], out);
-            if *status == Status::Kept {
-                prop_assert!(keep);
-                prop_assert_eq!(y, out);
-            }
-        }
+        let mut weights = shape.weights(seed);
+        break_weights(&mut weights, fault, &mut random);
+        let projector = projector(&weights);
+        let y = inputs(40 * projector.dim(), &mut random);
+        let case = Case { projector: &projector, set: &set, keep };
+        case.check(&y, &[], true)?;
+        case.check::<f64>(&cast(&y), &[], true)?;
     }
 
     #[test]
-    fn input_dependent_sets(
+    fn sets_that_depend_on_x(
         mut shape in common::shapes(),
         seed in any::<u64>(),
         fault in faults(),
         set in sets(),
         keep in any::<bool>(),
     ) {
-        shape.parameter_dim = shape.parameter_dim.max(1);
+        shape.x_dim = shape.x_dim.max(1);
         let mut random = Random(seed);
-        let mut model = shape.model(seed);
-        break_model(&mut model, fault, &mut random);
-        let projector = projector(&model);
-        // The set moves with x.
-        let moved = |y: &[f64], x: &[f64]| {
-            let moved: Vec<_> = y.iter().map(|y| y - x[0]).collect();
-            set.contains(&moved)
-        };
-        let tests = Cell::new(0);
-        let counted = |y: &[f64], x: &[f64]| {
-            tests.set(tests.get() + 1);
-            moved(y, x)
-        };
-        let guard = Guard::new(&projector, counted).expect("anchors are verified at each call");
-        let guard = guard.keep_feasible(keep);
-        let mut workspace = guard.workspace();
-        let (rows, n, p) = (6, shape.dim, shape.parameter_dim);
-        let (y, x) = (inputs(rows * n, &mut random), inputs(rows * p, &mut random));
-        let mut out = vec![0.0; y.len()];
-        let mut statuses = vec![Status::Inside; rows];
-        guard.project_batch(&y, &x, &mut out, &mut statuses, &mut workspace)?;
-        for (row, status) in statuses.iter().enumerate() {
-            let (y, x) = (&y[row * n..][..n], &x[row * p..][..p]);
-            let out = &out[row * n..][..n];
-            prop_assert!(out.iter().all(|value| value.is_finite()));
-            let known = x.iter().all(|x| x.is_finite());
-            prop_assert_eq!(*status == Status::NotFinite, !known);
-            if known {
-                let (out, x) = (common::reference::wide(out), common::reference::wide(x));
-                prop_assert_eq!(status.is_verified(), moved(&out, &x), "{:?}", status);
-            }
-            tests.set(0);
-            let mut one = vec![0.0; n];
-            prop_assert_eq!(guard.project(y, x, &mut one, &mut workspace)?, *status);
-            prop_assert_eq!(&one[..], out);
-            prop_assert!(tests.get() <= MAX_TESTS_PER_CALL, "{} tests in one call", tests.get());
-        }
+        let mut weights = shape.weights(seed);
+        break_weights(&mut weights, fault, &mut random);
+        let projector = projector(&weights);
+        let y = inputs(6 * projector.dim(), &mut random);
+        let x = inputs(6 * projector.x_dim(), &mut random);
+        let case = Case { projector: &projector, set: &set, keep };
+        case.check(&y, &x, false)?;
+        case.check::<f64>(&cast(&y), &cast(&x), false)?;
     }
 }
 
-/// A model whose decoder is the identity on the unit box around the origin.
-fn identity_model() -> Model {
-    let mut model = Shape::plain().model(5);
-    let identity = fabproj_core::Network::identity(2);
-    let chart = &mut model.charts[0];
-    chart.encoder = identity.clone();
-    chart.decoders = vec![identity];
-    chart.latent = fabproj_core::LatentSet::Box {
+/// The identity on the box of half side 1 around the origin.
+fn identity() -> Weights {
+    let unit_box = LatentSet::Box {
         half: 1.0,
         smooth: None,
     };
-    chart.frame = fabproj_core::Frame::unit(2);
-    model.frame = chart.frame.clone();
-    model.anchors = [[-0.5, 0.0], [-0.5, 0.6]]
-        .map(|point| fabproj_core::Anchor {
+    let mut weights = Weights::identity(2, unit_box);
+    weights.anchors = [[-0.5, 0.0], [-0.5, 0.6]]
+        .map(|point| Anchor {
             chart: 0,
             latent: point.to_vec(),
-            parameters: vec![],
+            x: vec![],
             point: point.to_vec(),
         })
         .to_vec();
-    model
+    weights
 }
 
 #[test]
 fn repair_goes_to_the_boundary_from_the_nearest_anchor() {
-    let projector = projector(&identity_model());
-    let left_half = |y: &[f64], _: &[f64]| y[0] <= 0.0;
-    let guard = Guard::new(&projector, left_half).expect("both anchors are feasible");
+    let guard = Guard::from_fn(projector(&identity()), |y, _| y[0] <= 0.0);
+    let guard = guard.expect("both anchors are feasible");
     assert_eq!(guard.verified_anchors(), 2);
-    let mut workspace = guard.workspace();
-    let mut out = [0.0; 2];
-    let mut project = |y: [f32; 2]| {
-        let status = guard
-            .project(&y, &[], &mut out, &mut workspace)
-            .expect("lengths fit");
-        (status, out)
-    };
-    assert_eq!(project([-0.25, 0.5]), (Status::Kept, [-0.25, 0.5]));
-    assert_eq!(project([-3.0, 0.5]).0, Status::Kept);
+    let project = |y: [f32; 2]| guard.project(&y, &[]).expect("lengths fit");
+    assert_eq!(project([-0.25, 0.5]), (vec![-0.25, 0.5], Outcome::Kept));
+    assert_eq!(project([-3.0, 0.5]).1, Outcome::Kept);
     // Clamped to (1, 0.6), which fails: the segment from (-0.5, 0.6) meets the boundary at x = 0.
-    let (status, out) = project([2.0, 0.6]);
-    assert_eq!(status, Status::Repaired);
+    let (out, outcome) = project([2.0, 0.6]);
+    assert_eq!(outcome, Outcome::Repaired);
     assert!(out[0] <= 0.0 && out[0] > -0.01 && out[1] == 0.6, "{out:?}");
-    assert_eq!(project([f32::NAN, 0.0]).0, Status::Anchored);
+    assert_eq!(project([f32::NAN, 0.0]).1, Outcome::Anchored);
 }
 
 #[test]
 fn without_keeping_feasible_inputs_are_projected() {
-    let projector = projector(&identity_model());
-    let guard = Guard::new(&projector, |_: &[f64], _: &[f64]| true).expect("all is feasible");
+    let guard = Guard::from_fn(projector(&identity()), |_, _| true).expect("all is feasible");
     let guard = guard.keep_feasible(false);
-    let mut out = [0.0; 2];
-    let mut workspace = guard.workspace();
-    let status = guard
-        .project(&[3.0, 0.5], &[], &mut out, &mut workspace)
-        .expect("lengths fit");
-    assert_eq!((status, out), (Status::Projected, [1.0, 0.5]));
-    let status = guard
-        .project(&[0.25, 0.5], &[], &mut out, &mut workspace)
-        .expect("lengths fit");
-    assert_eq!((status, out), (Status::Inside, [0.25, 0.5]));
+    let found = guard.project(&[3.0, 0.5], &[]).expect("lengths fit");
+    assert_eq!(found, (vec![1.0, 0.5], Outcome::Projected));
 }
 
 /// A stored point counts also where its decode does not pass: another machine's rounding, say.
 #[test]
 fn a_stored_point_is_enough() {
-    let mut model = identity_model();
-    model.anchors[0].point = vec![5.0, 5.0];
-    let projector = projector(&model);
+    let mut weights = identity();
+    weights.anchors[0].point = vec![5.0, 5.0];
     let near_five = |y: &[f64], _: &[f64]| (y[0] - 5.0).abs() < 0.1 && (y[1] - 5.0).abs() < 0.1;
-    let guard = Guard::new(projector, near_five).expect("the stored point is feasible");
-    let mut out = [0.0; 2];
-    let status = guard.project(&[0.0, 0.0], &[], &mut out, &mut guard.workspace());
-    assert_eq!((status, out), (Ok(Status::Anchored), [5.0, 5.0]));
+    let guard = Guard::from_fn(projector(&weights), near_five);
+    let guard = guard.expect("the stored point is feasible");
+    let found = guard.project(&[0.0, 0.0], &[]);
+    assert_eq!(found, Ok((vec![5.0, 5.0], Outcome::Anchored)));
 }
 
 #[test]
-fn a_model_of_another_set_is_refused() {
-    let projector = projector(&identity_model());
-    let far_away = |y: &[f64], _: &[f64]| y[0] > 100.0;
-    let error = Guard::new(&projector, far_away).err();
-    assert_eq!(
-        error,
-        Some(GuardError::NoFeasiblePoint {
-            anchors: 2,
-            searched: 256
-        })
-    );
+fn weights_of_another_set_are_refused() {
+    let error = Guard::from_fn(projector(&identity()), |y, _| y[0] > 100.0).err();
+    let expected = GuardError::NoFeasiblePoint {
+        anchors: 2,
+        searched: 256,
+    };
+    assert_eq!(error, Some(expected));
 }
 
 #[test]
-fn an_anchor_of_other_parameters_serves() {
-    let mut shape = Shape::plain();
-    shape.parameter_dim = 1;
-    let mut model = shape.model(8);
-    model.anchors = [-1.0_f32, 1.0]
-        .map(|x| fabproj_core::Anchor {
+fn an_anchor_of_another_x_serves() {
+    let shape = Shape {
+        x_dim: 1,
+        ..Shape::plain()
+    };
+    let mut weights = shape.weights(8);
+    weights.anchors = [-1.0_f32, 1.0]
+        .map(|x| Anchor {
             chart: 0,
             latent: vec![0.0; 2],
-            parameters: vec![x],
+            x: vec![x],
             point: vec![x, 0.0],
         })
         .to_vec();
-    let projector = projector(&model);
-    // Feasible within 0.5 of x on the first axis, where no decode of this random model is.
+    // Feasible within 0.5 of x on the first axis, where no decode of these random weights is.
     let moving = |y: &[f64], x: &[f64]| (y[0] - x[0]).abs() <= 0.5 && y[1] == 0.0;
-    let guard = Guard::new(&projector, moving).expect("anchors are verified at each call");
-    let mut workspace = guard.workspace();
-    let mut out = [0.0; 2];
-    let mut project = |x: f32| {
-        let status = guard
-            .project(&[9.0, 9.0], &[x], &mut out, &mut workspace)
-            .expect("lengths fit");
-        (status, out)
-    };
-    assert_eq!(project(0.8), (Status::Anchored, [1.0, 0.0]));
-    assert_eq!(project(-0.6), (Status::Anchored, [-1.0, 0.0]));
-    assert_eq!(project(0.0).0, Status::MaybeEmpty);
-    assert_eq!(project(f32::NAN).0, Status::NotFinite);
+    let guard = Guard::from_fn(projector(&weights), moving);
+    let guard = guard.expect("anchors are verified at each call");
+    let project = |x: f32| guard.project(&[9.0, 9.0], &[x]).expect("lengths fit");
+    assert_eq!(project(0.8), (vec![1.0, 0.0], Outcome::Anchored));
+    assert_eq!(project(-0.6), (vec![-1.0, 0.0], Outcome::Anchored));
+    assert_eq!(project(0.0).1, Outcome::MaybeEmpty);
+    assert_eq!(project(f32::NAN).1, Outcome::NotFinite);
+}
+
+/// Borrowed, boxed and shared tests, and those behind a trait object.
+#[test]
+fn a_test_may_be_held_in_any_way() {
+    struct Left;
+    impl Membership for Left {
+        fn contains(&self, y: &[f64], _: &[f64]) -> bool {
+            y[0] <= 0.0
+        }
+    }
+    fn verifies(test: impl Membership) -> bool {
+        let guard = Guard::new(projector(&identity()), test).expect("both anchors are feasible");
+        let (y, outcome) = guard.project(&[2.0, 0.6], &[]).expect("lengths fit");
+        outcome.is_verified() && y[0] <= 0.0
+    }
+    let boxed: Box<dyn Membership> = Box::new(Left);
+    assert!(verifies(&Left) && verifies(&*boxed) && verifies(std::sync::Arc::new(Left)));
+    assert!(verifies(boxed));
+}
+
+/// Answers batches only, and counts them.
+#[derive(Default)]
+struct Batches {
+    asked: RefCell<Vec<usize>>,
+}
+
+impl Membership for Batches {
+    fn contains(&self, y: &[f64], _: &[f64]) -> bool {
+        y[0] <= 0.9
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        self.asked.borrow_mut().push(inside.len());
+        for (index, inside) in inside.iter_mut().enumerate() {
+            *inside = self.contains(row(y, index, 2), x);
+        }
+    }
+}
+
+#[test]
+fn rows_are_asked_about_in_blocks() {
+    let guard = Guard::new(projector(&identity()), Batches::default());
+    let guard = guard.expect("both anchors are feasible");
+    let y = Random(1).floats(2 * 2500, 1.5);
+    guard.membership().asked.borrow_mut().clear();
+    let (out, outcomes) = guard.project_rows(&y, &[]).expect("lengths fit");
+    // The inputs and the projections of three blocks; repairs ask about single points.
+    let asked = guard.membership().asked.borrow();
+    assert_eq!(asked.len(), 6, "{asked:?}");
+    assert_eq!(asked.iter().step_by(2).sum::<usize>(), 2500);
+    for (index, outcome) in outcomes.into_iter().enumerate() {
+        let one = guard.project(row(&y, index, 2), &[]);
+        assert_eq!(one, Ok((row(&out, index, 2).to_vec(), outcome)));
+    }
 }

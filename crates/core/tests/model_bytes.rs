@@ -1,4 +1,4 @@
-//! Model files as bytes: round trips, and bytes that nobody should trust.
+//! Weights files as bytes: round trips, and bytes that nobody should trust.
 
 mod common;
 
@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use common::counting::{Counting, counted};
 use common::{Shape, hostile};
-use fabproj_core::format::{self, Nothing, WriteError};
-use fabproj_core::{FormatError, Model};
+use fabproj_core::format::{self, WriteError};
+use fabproj_core::{FormatError, Weights};
 use proptest::prelude::*;
 
 #[global_allocator]
@@ -48,26 +48,26 @@ impl Parts {
     }
 }
 
-fn rich() -> Model {
+fn rich() -> Weights {
     let shape = Shape {
-        parameter_dim: 1,
+        x_dim: 1,
         charts: 2,
         decoders: 2,
         anchors: 3,
         skip: true,
         ..Shape::plain()
     };
-    // An odd seed: with a lift.
-    shape.model(7)
+    // An odd seed: with equations.
+    shape.weights(7)
 }
 
 proptest! {
     #[test]
     fn round_trips_keep_every_bit(shape in common::shapes(), seed in any::<u64>()) {
-        let model = shape.model(seed);
-        let bytes = model.to_bytes()?;
+        let weights = shape.weights(seed);
+        let bytes = weights.to_bytes()?;
         let read = hostile::read(&bytes)?;
-        prop_assert_eq!(&read, &model);
+        prop_assert_eq!(&read, &weights);
         prop_assert_eq!(read.to_bytes()?, bytes);
     }
 
@@ -95,7 +95,7 @@ proptest! {
         let (from, to) = (from.index(bytes.len()), to.index(bytes.len()));
         let spliced = [&bytes[..from], &inserted, &bytes[to..]].concat();
         let _ = hostile::read(&spliced);
-        prop_assert!(hostile::read(&bytes[..from]).is_err(), "a part of a model is no model");
+        prop_assert!(hostile::read(&bytes[..from]).is_err(), "a part of a file is no file");
     }
 
     #[test]
@@ -130,7 +130,7 @@ proptest! {
         let place = which.get(&places);
         *metadata.pointer_mut(place).expect("a leaf") = value.clone();
         let edited = parts.with_metadata(&metadata);
-        let (result, count) = counted(|| Model::from_bytes(&edited).is_ok());
+        let (result, count) = counted(|| Weights::from_bytes(&edited).is_ok());
         prop_assert!(count.most < 40 * edited.len() as isize, "{} bytes for {place} = {value}", count.most);
         if result {
             let _ = hostile::read(&edited);
@@ -158,9 +158,9 @@ fn leaves(value: &serde_json::Value, path: String, found: &mut Vec<String>) {
 /// Sizes that would need gigabytes are refused before anything of that size is allocated.
 #[test]
 fn claims_of_size_are_checked_first() {
-    let bytes = rich().to_bytes().expect("a valid model");
+    let bytes = rich().to_bytes().expect("valid weights");
     let refused = |bytes: &[u8]| {
-        let (result, count) = counted(|| Model::from_bytes(bytes));
+        let (result, count) = counted(|| Weights::from_bytes(bytes));
         assert!(count.most < 1_000_000, "{} bytes", count.most);
         result.map(drop).expect_err("an absurd claim")
     };
@@ -176,7 +176,7 @@ fn claims_of_size_are_checked_first() {
     ));
     for (place, value) in [
         ("/dim", 4_000_000_000_u64),
-        ("/parameter_dim", u64::MAX),
+        ("/x_dim", u64::MAX),
         ("/anchors", 1 << 40),
         ("/charts/0/encoder/widths/1", 1 << 31),
         ("/charts/1/decoders/0/widths/2", 1 << 50),
@@ -195,11 +195,11 @@ fn claims_of_size_are_checked_first() {
 
 #[test]
 fn faults_are_named() {
-    let bytes = rich().to_bytes().expect("a valid model");
+    let bytes = rich().to_bytes().expect("valid weights");
     let edit = |change: &dyn Fn(&mut Parts)| {
         let mut parts = Parts::of(&bytes);
         change(&mut parts);
-        let read = Model::from_bytes(&parts.bytes());
+        let read = Weights::from_bytes(&parts.bytes());
         read.map(drop).expect_err("a fault")
     };
     let error =
@@ -232,11 +232,11 @@ fn faults_are_named() {
     });
     assert!(matches!(error, FormatError::Shape { .. }), "{error}");
     let error = edit(&|parts| parts.data[0..4].copy_from_slice(&f32::NAN.to_le_bytes()));
-    assert!(matches!(error, FormatError::Model(_)), "{error}");
+    assert!(matches!(error, FormatError::Weights(_)), "{error}");
     for version in [0, 2] {
         let mut metadata = Parts::of(&bytes).metadata();
         metadata["format"] = version.into();
-        let error = Model::from_bytes(&Parts::of(&bytes).with_metadata(&metadata));
+        let error = Weights::from_bytes(&Parts::of(&bytes).with_metadata(&metadata));
         assert_eq!(
             error,
             Err(FormatError::Version {
@@ -249,8 +249,8 @@ fn faults_are_named() {
 
 #[test]
 fn unknown_fields_and_tensors_are_ignored() {
-    let model = rich();
-    let mut parts = Parts::of(&model.to_bytes().expect("a valid model"));
+    let weights = rich();
+    let mut parts = Parts::of(&weights.to_bytes().expect("valid weights"));
     let end = parts.data.len();
     parts.data.extend([0; 4]);
     parts.header["later"] =
@@ -258,16 +258,16 @@ fn unknown_fields_and_tensors_are_ignored() {
     let mut metadata = parts.metadata();
     metadata["also"] = serde_json::json!({ "from": "a later version" });
     assert_eq!(
-        Model::from_bytes(&parts.with_metadata(&metadata)),
-        Ok(model)
+        Weights::from_bytes(&parts.with_metadata(&metadata)),
+        Ok(weights)
     );
 }
 
 #[test]
 fn records_travel_with_the_model() {
-    let model = rich();
+    let weights = rich();
     let record: BTreeMap<String, f64> = [("seed".to_owned(), 7.0), ("loss".to_owned(), 0.1)].into();
-    let bytes = format::write_with(&model, &record).expect("a map is a record");
+    let bytes = format::write_with(&weights, &record).expect("a map is a record");
     let metadata = Parts::of(&bytes).metadata();
     assert_eq!(metadata["seed"], 7.0);
 
@@ -276,24 +276,54 @@ fn records_travel_with_the_model() {
         seed: f64,
     }
     let (read, seed) = format::read_with::<Seed>(&bytes).expect("a record with a seed");
-    assert_eq!((read, seed), (model.clone(), Seed { seed: 7.0 }));
-    let missing = format::read_with::<Seed>(&model.to_bytes().expect("a valid model"));
+    assert_eq!((read, seed), (weights.clone(), Seed { seed: 7.0 }));
+    let missing = format::read_with::<Seed>(&weights.to_bytes().expect("valid weights"));
     assert!(matches!(missing, Err(FormatError::Metadata { .. })));
 
     let clash: BTreeMap<String, usize> = [("dim".to_owned(), 5)].into();
     assert!(matches!(
-        format::write_with(&model, &clash),
+        format::write_with(&weights, &clash),
         Err(WriteError::Record { .. })
     ));
     let long: BTreeMap<String, String> = [("log".to_owned(), "x".repeat(5 << 20))].into();
     assert!(matches!(
-        format::write_with(&model, &long),
+        format::write_with(&weights, &long),
         Err(WriteError::Record { .. })
     ));
-    let mut broken = model;
+    let mut broken = weights;
     broken.charts.clear();
     assert!(matches!(
-        format::write_with(&broken, &Nothing {}),
-        Err(WriteError::Model(_))
+        format::write_with(&broken, &clash),
+        Err(WriteError::Weights(_))
     ));
+}
+
+/// A file that was written when x was called a parameter and equations a lift.
+const OLD_NAMES: &[u8] = include_bytes!("data/old-names.safetensors");
+
+#[test]
+fn files_with_the_old_names_load() {
+    let metadata = Parts::of(OLD_NAMES).metadata();
+    assert_eq!(
+        (&metadata["parameter_dim"], &metadata["lifted_dim"]),
+        (&1.into(), &3.into())
+    );
+    let read = hostile::read(OLD_NAMES).expect("old names are known");
+    assert_eq!(read, rich());
+    let metadata = Parts::of(&read.to_bytes().expect("valid weights")).metadata();
+    assert_eq!(
+        (&metadata["x_dim"], &metadata["equations_dim"]),
+        (&1.into(), &3.into())
+    );
+    assert!(metadata.get("parameter_dim").is_none());
+}
+
+#[test]
+fn hard_blends_are_refused() {
+    let parts = Parts::of(OLD_NAMES);
+    let mut metadata = parts.metadata();
+    metadata["charts"][1]["blend"] = "hard".into();
+    let error = Weights::from_bytes(&parts.with_metadata(&metadata)).expect_err("a hard blend");
+    assert_eq!(error, FormatError::HardBlend { chart: 1 });
+    assert!(error.to_string().contains("soft"), "{error}");
 }

@@ -1,21 +1,50 @@
-//! NaN and infinity, in the input or on the way: a status and a finite output.
+//! NaN and infinity, in the input or on the way: an outcome, and a finite output.
 
 mod common;
 
-use common::{Random, Shape, projector};
-use fabproj_core::{Gradient, Status};
+use common::{Random, Shape, cast, projector, row};
+use fabproj_core::{Projector, RawOutcome, Real};
 use proptest::prelude::*;
 
 #[test]
 fn the_fallback_is_the_first_anchor_or_the_centre() {
-    let mut model = Shape {
+    let mut weights = Shape {
         anchors: 2,
         ..Shape::plain()
     }
-    .model(2);
-    assert_eq!(projector(&model).fallback(), model.anchors[0].point);
-    model.anchors.clear();
-    assert_eq!(projector(&model).fallback(), model.frame.centre);
+    .weights(2);
+    let of_nan = |projector: &Projector| projector.project(&[f32::NAN, 0.0], &[]);
+    let expected = (weights.anchors[0].point.clone(), RawOutcome::NotFinite);
+    assert_eq!(of_nan(&projector(&weights)), Ok(expected));
+    weights.anchors.clear();
+    let expected = (weights.frame.centre.clone(), RawOutcome::NotFinite);
+    assert_eq!(of_nan(&projector(&weights)), Ok(expected));
+}
+
+/// Finite in f64, not in the networks' f32.
+#[test]
+fn numbers_beyond_f32_are_said_to_be_not_finite() {
+    let projector = projector(&Shape::plain().weights(2));
+    let (out, outcome) = projector
+        .project(&[1e300_f64, 0.0], &[])
+        .expect("lengths fit");
+    assert_eq!(outcome, RawOutcome::NotFinite);
+    assert!(out.iter().all(|value| value.is_finite()));
+}
+
+fn check<T: Real>(projector: &Projector, y: &[T], x: &[T]) -> Result<(), TestCaseError> {
+    let finite = |values: &[T]| values.iter().all(|value| value.to_f64().is_finite());
+    let (out, outcome) = projector.project(y, x)?;
+    prop_assert!(finite(&out));
+    prop_assert!(finite(y) && finite(x) || outcome == RawOutcome::NotFinite);
+    let cotangent = vec![T::from_f32(1.0); y.len()];
+    let (d_y, d_x) = projector.vjp(y, x, &cotangent)?;
+    prop_assert!(finite(&d_y) && finite(&d_x));
+    if outcome == RawOutcome::NotFinite {
+        let zero = |values: &[T]| values.iter().all(|value| *value == T::default());
+        prop_assert!(zero(&d_y) && zero(&d_x));
+    }
+    Ok(())
 }
 
 proptest! {
@@ -27,40 +56,26 @@ proptest! {
         shape in common::shapes(),
         seed in any::<u64>(),
         size in prop::sample::select(vec![1.0_f32, 1e10, 1e30, 1e38]),
-        y in prop::collection::vec(prop::num::f32::ANY, 30),
-        x in prop::collection::vec(prop::num::f32::ANY, 30),
+        y in prop::collection::vec(prop::num::f32::ANY, 40),
+        x in prop::collection::vec(prop::num::f32::ANY, 20),
+        beyond in prop::collection::vec(prop::num::f64::ANY, 8),
     ) {
-        let mut model = shape.model(seed);
+        let mut weights = shape.weights(seed);
         let mut random = Random(seed);
-        for chart in &mut model.charts {
+        for chart in &mut weights.charts {
             for network in chart.decoders.iter_mut().chain([&mut chart.encoder]) {
                 for weight in network.layers.iter_mut().flat_map(|layer| &mut layer.weights) {
                     *weight = size * random.signed();
                 }
             }
         }
-        let projector = projector(&model);
-        let mut workspace = projector.workspace();
-        let (n, p) = (shape.dim, shape.parameter_dim);
-        for row in 0..10 {
-            let (y, x) = (&y[row * n..][..n], &x[row * p..][..p]);
-            let mut out = vec![f32::NAN; n];
-            let status = projector.project(y, x, &mut out, &mut workspace)?;
-            prop_assert!(out.iter().all(|value| value.is_finite()));
-            let input_is_finite = y.iter().chain(x).all(|value| value.is_finite());
-            prop_assert!(input_is_finite || status == Status::NotFinite);
-            if status == Status::NotFinite {
-                prop_assert_eq!(&out[..], projector.fallback());
-            }
-            let (mut primal, mut dy, mut dx) = (vec![f32::NAN; n], vec![f32::NAN; n], vec![f32::NAN; p]);
-            let gradient = Gradient { y: &mut dy, x: &mut dx };
-            let cotangent = vec![1.0; n];
-            prop_assert_eq!(projector.vjp(y, x, &cotangent, &mut primal, gradient, &mut workspace)?, status);
-            prop_assert_eq!(&primal, &out);
-            prop_assert!(dy.iter().chain(&dx).all(|value| value.is_finite()));
-            if status == Status::NotFinite {
-                prop_assert!(dy.iter().chain(&dx).all(|value| *value == 0.0));
-            }
+        let projector = projector(&weights);
+        let (n, p) = (projector.dim(), projector.x_dim());
+        for index in 0..10 {
+            let (y, x) = (row(&y, index, n), row(&x, index, p));
+            check(&projector, y, x)?;
+            check::<f64>(&projector, &cast(y), &cast(x))?;
+            check::<f64>(&projector, &beyond[..n], &beyond[n..][..p])?;
         }
     }
 }

@@ -1,59 +1,63 @@
 //! Learns a fast map onto a feasible set, and runs it.
 //!
-//! A set is whatever a membership test says it is. Training makes a [`Model`](core::Model) of it, a pair
-//! of small networks (or several) around a simple latent set; a [`Projector`](core::Projector) runs it in
-//! about a microsecond, and a [`Guard`](core::Guard) returns only points that have passed the test.
+//! A set is whatever a membership test says it is. [`train`](fn@train) makes a [`Model`] of it: small networks around a
+//! simple latent set. A [`Projector`] runs them in about a microsecond; a [`Guard`] returns only points that
+//! have passed the test; a [`Certificate`] says how often the projector alone is right.
 //!
 //! ```
-//! use fabproj::certify::{Plan, certify};
-//! use fabproj::core::Guard;
-//! use fabproj::file::{ModelFile, Record};
-//! use fabproj::set::{ConstraintSet, built_in};
-//! use fabproj::train::{Session, ShapeConfig, shape};
+//! use fabproj::set::FnSet;
+//! use fabproj::{Model, Settings};
 //!
-//! let ring = built_in("concentric-circles")?;
-//! // `ShapeConfig::default()` takes longer and gives a better model.
-//! let config = ShapeConfig { phase_two: 600, ..ShapeConfig::quick() };
-//! let (model, _summary) = shape(ring.as_ref(), &config, 7, &Session::default())?;
-//!
-//! // How often is it right? The answer goes into the model's file.
-//! let mut file = ModelFile { model, record: Record::of(ring.as_ref()) };
-//! let plan = Plan { samples: 5_000, ..Plan::default() };
-//! let certificate = certify(ring.as_ref(), &file.projector()?, &plan)?;
-//! assert!(certificate.raw_lower_bound > 0.8);
-//! assert_eq!(certificate.guarded_feasible, 1.0);
-//! file.record.certificate = Some(serde_json::to_value(&certificate)?);
+//! // A plate with a round hole: a membership test, and the region that inputs come from.
+//! let plate = FnSet::new("plate", [(-2.0, 2.0); 2], |y, _x| {
+//!     y[0].abs().max(y[1].abs()) <= 1.0 && y[0].hypot(y[1]) >= 0.4
+//! });
+//! let model = fabproj::train(&plate, Settings::quick())?; // networks, record, certificate
+//! let guard = model.guard(&plate)?;
+//! let (y, outcome) = guard.project(&[0.1, 0.2], &[])?; // f64 or f32
+//! assert!(outcome.is_verified() && f64::hypot(y[0], y[1]) >= 0.4);
 //! # let folder = tempfile::tempdir()?;
-//! # let path = folder.path().join("ring.safetensors");
-//! file.save(&path)?;
-//!
-//! // In another program: load it, and run it under guard.
-//! let projector = ModelFile::load(&path)?.projector()?;
-//! let guard = Guard::new(&projector, |y: &[f64], x: &[f64]| ring.contains(y, x))?;
-//! let mut out = [0.0; 2];
-//! let status = guard.project(&[0.3, 0.2], &[], &mut out, &mut guard.workspace())?;
-//! assert!(status.is_verified() && ring.contains(&out.map(f64::from), &[]));
+//! # let path = folder.path().join("plate.safetensors");
+//! model.save(&path)?;
+//! assert_eq!(Model::load(&path)?, model);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! | to | use |
 //! |---|---|
-//! | say what is feasible | [`set`]: [`built_in`](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`ConstraintSet`](set::ConstraintSet) |
-//! | train | [`train::shape`](fn@train::shape) with a [`ShapeConfig`](train::ShapeConfig) |
-//! | watch, stop and resume a training | [`train::Session`] |
-//! | know how good it is | [`certify`](mod@certify) |
-//! | save and load | [`file`](mod@file) |
-//! | run | [`core`]: alone it is the crate `fabproj-core`, for programs that only run a projector |
-//!
-//! [`data`] is what training sees of a set.
+//! | say what is feasible | [`set`]: [built-in sets](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`Set`](set::Set) |
+//! | learn what is feasible from data | [`labelled`] |
+//! | train | [`train`](fn@train); to watch, stop and resume: [`train_with`] with a [`Session`] |
+//! | know how good it is | [`certify`](fn@certify), [`Model::certify`] |
+//! | save and load | [`Model`] |
+//! | run | [`Projector`], [`Guard`]: alone they are the crate `fabproj-core`, which [`core`] is |
 
-pub mod certify;
-pub mod data;
-pub mod file;
-pub mod near;
+#![warn(unreachable_pub)]
+
+mod certify;
+mod data;
+pub mod labelled;
+mod model;
 pub mod set;
-pub mod train;
+#[doc(hidden)]
+pub mod support;
+mod train;
+mod tree;
+
 pub use fabproj_core as core;
+pub use fabproj_core::{
+    CallError, Guard, GuardError, Membership, Outcome, Projector, RawOutcome, Tape, Workspace,
+};
+
+pub use self::certify::{
+    Certificate, CertifyError, ChartShares, CoverageGrid, Inputs, Plan, Share, Slice,
+    SliceInterval, certify, certify_guarded,
+};
+pub use self::model::{FileError, Model, Record};
+pub use self::train::{
+    Checkpoints, Event, LatentKind, Observer, Recipe, Session, Settings, SettingsError, TrainError,
+    Trained, train, train_with,
+};
 
 /// The code of the repository's front page, run with the other examples.
 #[cfg(doctest)]

@@ -37,10 +37,12 @@
 mod adam;
 mod buffer;
 mod clip;
+mod eigen;
 mod ema;
 mod mlp;
 mod packed;
 mod pass;
+pub mod random;
 pub mod sample;
 mod schedule;
 mod spec;
@@ -52,6 +54,7 @@ mod testing;
 
 pub use adam::{Adam, AdamConfig};
 pub use clip::{clip_norm, clip_norm_all};
+pub use eigen::Eigen;
 pub use ema::Ema;
 pub use mlp::Mlp;
 pub use schedule::Cosine;

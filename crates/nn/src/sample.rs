@@ -9,6 +9,24 @@ use rand_distr::{Exp1, StandardNormal};
 /// that edges and corners are seen.
 const FURTHER_FACE: f32 = 0.15;
 
+/// A way to draw a latent point: [`inside`] or [`surface`].
+pub type Sampler = fn(&LatentSet, &mut [f32], &mut ChaCha8Rng);
+
+/// Draws `count` latent points of `dim` coordinates, row after row.
+pub fn rows(
+    sampler: Sampler,
+    set: &LatentSet,
+    count: usize,
+    dim: usize,
+    rng: &mut ChaCha8Rng,
+) -> Vec<f32> {
+    let mut latents = vec![0.0; count * dim];
+    for latent in latents.chunks_exact_mut(dim) {
+        sampler(set, latent, rng);
+    }
+    latents
+}
+
 /// A uniform point of the set.
 pub fn inside(set: &LatentSet, latent: &mut [f32], rng: &mut ChaCha8Rng) {
     let dim = latent.len() as f32;

@@ -1,6 +1,7 @@
 //! The state of an unfinished unit of work as bytes: tensors and a little JSON.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -13,16 +14,23 @@ use crate::{Adam, Ema, Mlp};
 const ENTRY: &str = "fabproj-checkpoint";
 
 /// Named vectors of floats, and one serialisable value.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct State {
     tensors: BTreeMap<String, Vec<f32>>,
-    json: String,
+    /// The value, or why it is not JSON.
+    json: Result<String, String>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new(&())
+    }
 }
 
 impl State {
     /// A state that holds the value and no tensors yet.
     pub fn new(value: &impl Serialize) -> Self {
-        let json = serde_json::to_string(value).unwrap_or_default();
+        let json = serde_json::to_string(value).map_err(|error| error.to_string());
         Self {
             tensors: BTreeMap::new(),
             json,
@@ -31,7 +39,7 @@ impl State {
 
     /// The value, if it is of the type asked for.
     pub fn value<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_str(&self.json).ok()
+        serde_json::from_str(self.json.as_ref().ok()?).ok()
     }
 
     /// Adds a tensor.
@@ -76,7 +84,11 @@ impl State {
     }
 
     /// All of it as bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// When the value is not JSON, or the tensors cannot be written.
+    pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
+        let json = self.json.clone().map_err(io::Error::other)?;
         let bytes: Vec<(String, Vec<u8>)> = self
             .tensors
             .iter()
@@ -87,13 +99,13 @@ impl State {
                 )
             })
             .collect();
-        let views = bytes.iter().filter_map(|(name, data)| {
-            TensorView::new(Dtype::F32, vec![data.len() / 4], data)
-                .ok()
-                .map(|view| (name.clone(), view))
+        let views = bytes.iter().map(|(name, data)| {
+            let view = TensorView::new(Dtype::F32, vec![data.len() / 4], data);
+            view.map(|view| (name.as_str(), view))
         });
-        let metadata = HashMap::from([(ENTRY.to_owned(), self.json.clone())]);
-        safetensors::serialize(views, Some(metadata)).unwrap_or_default()
+        let views: Vec<_> = views.collect::<Result<_, _>>().map_err(io::Error::other)?;
+        let metadata = HashMap::from([(ENTRY.to_owned(), json)]);
+        safetensors::serialize(views, Some(metadata)).map_err(io::Error::other)
     }
 
     /// What [`to_bytes`](Self::to_bytes) wrote; `None` for anything else.
@@ -112,7 +124,10 @@ impl State {
                 (name, values.collect())
             })
             .collect();
-        Some(Self { tensors, json })
+        Some(Self {
+            tensors,
+            json: Ok(json),
+        })
     }
 }
 
@@ -153,13 +168,19 @@ mod tests {
     fn bytes_round_trip_and_reject_other_bytes() {
         let mut state = State::new(&("step", 7u64));
         state.put("a", &[1.0, -2.5, f32::MIN_POSITIVE]);
-        let bytes = state.to_bytes();
+        let bytes = state.to_bytes().unwrap();
         let back = State::from_bytes(&bytes).unwrap();
         assert_eq!(back, state);
         assert_eq!(back.value::<(String, u64)>(), Some(("step".to_owned(), 7)));
         assert!(!back.get("a", &mut [0.0; 2]));
         assert_eq!(State::from_bytes(&bytes[..bytes.len() - 1]), None);
         assert_eq!(State::from_bytes(b"{}"), None);
+    }
+
+    #[test]
+    fn a_value_that_is_not_json_is_an_error() {
+        let no_text_as_key = BTreeMap::from([((1, 2), 3)]);
+        assert!(State::new(&no_text_as_key).to_bytes().is_err());
     }
 
     #[test]

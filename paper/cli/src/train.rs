@@ -3,32 +3,28 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use fab_method::{CheckedPaperConfig, LabelledPoints, PaperConfig, PaperTrainError, PaperTrained};
-use fabproj::data::labelled::LabelledData;
-use fabproj::set::ConstraintSet;
-use fabproj::train::Session;
+use fab_method::{Paper, PaperSettings};
 use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::options::Common;
-use fabproj_cli::train::{Outcome, Recipe, Task, train};
-use serde_json::Value;
+use fabproj_cli::train::{Task, train};
 
 #[derive(clap::Args)]
 #[command(
     after_help = "Options and files are those of `fabproj train`; `fabproj` runs, certifies and plots the \
                   model.\n\n\
                   Example:\n  fab-paper train two-moons -o moons.safetensors\n  \
-                  fab-paper train star-shaped --preset text --set weights.hinge=2"
+                  fab-paper train star-shaped --preset text --setting weights.hinge=2"
 )]
 pub struct Arguments {
     #[command(flatten)]
     task: Task,
 
-    /// Where the settings start from
+    /// The settings to start from
     #[arg(long, value_enum, default_value_t = Preset::Released)]
     preset: Preset,
 }
 
-/// Where settings start from.
+/// The settings to start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Preset {
     /// The method as its authors released it
@@ -37,90 +33,30 @@ enum Preset {
     Text,
 }
 
+/// What to try where a model falls short.
+const ADVICE: &str = "the paper's recipe does this on many sets; try `fabproj train`";
+
 /// Share of the epochs that a quick training makes.
 const QUICK_EFFORT: f64 = 0.02;
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let (name, mut base) = match arguments.preset {
-        Preset::Released => ("paper", PaperConfig::released()),
-        Preset::Text => ("paper-text", PaperConfig::text()),
+        Preset::Released => ("paper", PaperSettings::released()),
+        Preset::Text => ("paper-text", PaperSettings::text()),
     };
     let settings = &arguments.task.settings;
     if settings.quick {
         base.effort = QUICK_EFFORT;
     }
-    let config = settings.adjusted(&base)?;
-    let checked = config.clone().validate().map_err(wrong_usage)?;
-    let name = if settings.quick {
-        format!("{name}, quick")
-    } else {
-        name.to_owned()
+    let checked = settings.adjusted(&base)?.validate().map_err(wrong_usage)?;
+    let name = match settings.quick {
+        true => format!("{name}, quick"),
+        false => name.to_owned(),
     };
-    let recipe = Paper {
-        name,
-        config,
-        checked,
-    };
-    train(&arguments.task, common, Box::new(recipe), None)
-}
-
-/// The paper's recipe with its settings.
-struct Paper {
-    name: String,
-    config: PaperConfig,
-    checked: CheckedPaperConfig,
-}
-
-impl Recipe for Paper {
-    fn name(&self) -> String {
-        self.name.clone()
+    let mut recipe = Paper::new(checked, common.seed).with_name(name);
+    // Where labelled points are all that is known, the method sees nothing else.
+    if let Some(points) = arguments.task.labelled()? {
+        recipe = recipe.with_labelled(&points.clean()?.0)?;
     }
-
-    fn config(&self) -> Result<Value> {
-        Ok(serde_json::to_value(&self.config)?)
-    }
-
-    fn advice(&self) -> &'static str {
-        "the paper's recipe does this on many sets; try `fabproj train`"
-    }
-
-    /// Where labelled points are all that is known, the method sees nothing else.
-    fn train(
-        &self,
-        set: &dyn ConstraintSet,
-        labelled: Option<&LabelledData>,
-        seed: u64,
-        session: &Session,
-    ) -> Result<Outcome> {
-        let done = match labelled {
-            None => fab_method::train(set, &self.checked, seed, session),
-            Some(points) => train_labelled(&points.clean()?.0, &self.checked, seed, session),
-        };
-        match done {
-            Ok(done) => Ok(Outcome::Trained {
-                model: Box::new(done.model),
-                training: serde_json::to_value(done.summary)?,
-            }),
-            Err(PaperTrainError::Stopped { .. }) => Ok(Outcome::Stopped),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-fn train_labelled(
-    labelled: &LabelledData,
-    config: &CheckedPaperConfig,
-    seed: u64,
-    session: &Session,
-) -> Result<PaperTrained, PaperTrainError> {
-    let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<_>>();
-    let (points, parameters) = (narrow(labelled.points()), narrow(labelled.parameters()));
-    let points = LabelledPoints {
-        dim: labelled.dim(),
-        parameter_dim: labelled.parameter_dim(),
-        points: &points,
-        parameters: &parameters,
-        labels: labelled.labels(),
-    };
-    fab_method::train_labelled(points, config, seed, session)
+    train(&arguments.task, common, &recipe, ADVICE, None)
 }

@@ -11,11 +11,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::error::Error;
 
-use fab_method::{PaperConfig, PaperTraining, PhaseOne};
-use fabproj::certify::{Certificate, Plan, certify};
-use fabproj::core::Projector;
-use fabproj::set::{ConstraintSet, built_in};
-use fabproj::train::Session;
+use fab_method::{PaperSettings, PaperTraining, PhaseOne};
+use fabproj::set::{Set, built_in};
+use fabproj::{Certificate, Plan, Projector, Session, certify};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -36,7 +34,7 @@ struct Variant {
     name: &'static str,
     in_paper: &'static str,
     phase_one: &'static str,
-    config: fn(PaperConfig) -> PaperConfig,
+    settings: fn(PaperSettings) -> PaperSettings,
 }
 
 const VARIANTS: [Variant; 8] = [
@@ -44,31 +42,31 @@ const VARIANTS: [Variant; 8] = [
         name: "full",
         in_paper: "FAB",
         phase_one: "released",
-        config: |base| base,
+        settings: |base| base,
     },
     Variant {
         name: "phase-1-only",
         in_paper: "FAB: Phase 1 Only",
         phase_one: "released",
-        config: PaperConfig::phase_one_only,
+        settings: PaperSettings::phase_one_only,
     },
     Variant {
         name: "no-hinge",
         in_paper: "FAB: No Hinge Loss",
         phase_one: "released",
-        config: PaperConfig::without_hinge,
+        settings: PaperSettings::without_hinge,
     },
     Variant {
         name: "no-discriminator",
         in_paper: "FAB: No discriminator",
         phase_one: "released",
-        config: PaperConfig::without_discriminator,
+        settings: PaperSettings::without_discriminator,
     },
     Variant {
         name: "2-decoders",
         in_paper: "FAB: 2 Decoder Nets",
         phase_one: "two",
-        config: |base| PaperConfig {
+        settings: |base| PaperSettings {
             decoders: 2,
             ..base
         },
@@ -77,7 +75,7 @@ const VARIANTS: [Variant; 8] = [
         name: "3-decoders",
         in_paper: "FAB: 3 Decoder Nets",
         phase_one: "three",
-        config: |base| PaperConfig {
+        settings: |base| PaperSettings {
             decoders: 3,
             ..base
         },
@@ -86,7 +84,7 @@ const VARIANTS: [Variant; 8] = [
         name: "coverage-10",
         in_paper: "Cov-10",
         phase_one: "thinned",
-        config: |base| PaperConfig {
+        settings: |base| PaperSettings {
             coverage: 0.1,
             ..base
         },
@@ -95,9 +93,9 @@ const VARIANTS: [Variant; 8] = [
         name: "paper-text",
         in_paper: "",
         phase_one: "printed",
-        config: |base| PaperConfig {
+        settings: |base| PaperSettings {
             effort: base.effort,
-            ..PaperConfig::text()
+            ..PaperSettings::text()
         },
     },
 ];
@@ -145,26 +143,26 @@ struct Reached {
 type PhaseOnes = HashMap<&'static str, PhaseOne>;
 
 fn train(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     variant: &Variant,
-    base: &PaperConfig,
+    base: &PaperSettings,
     seed: u64,
     phase_ones: &mut PhaseOnes,
 ) -> Outcome<Reached> {
-    let config = (variant.config)(base.clone()).validate()?;
-    let (training, session) = (PaperTraining::new(set, &config, seed)?, Session::default());
+    let settings = (variant.settings)(base.clone()).validate()?;
+    let (training, session) = (PaperTraining::new(set, &settings, seed)?, Session::new());
     let phase_one = match phase_ones.entry(variant.phase_one) {
         Entry::Occupied(known) => known.into_mut(),
         Entry::Vacant(place) => place.insert(training.phase_one(&session)?),
     };
-    let trained = training.phase_two(phase_one, config.weights, &session)?;
+    let trained = training.phase_two(phase_one, settings.weights, &session)?;
     let plan = Plan {
         samples: 20_000,
         ..Plan::default()
     };
     Ok(Reached {
         score: trained.summary.score.unwrap_or(f64::NAN),
-        certificate: certify(set, &Projector::new(&trained.model)?, &plan)?,
+        certificate: certify(set, &Projector::new(&trained.weights)?, &plan)?,
     })
 }
 
@@ -222,9 +220,9 @@ fn line(set: &str, variant: &Variant, reached: &[Reached]) -> String {
 
 fn main() -> Outcome<()> {
     let arguments = Arguments::read()?;
-    let base = PaperConfig {
+    let base = PaperSettings {
         effort: arguments.effort,
-        ..PaperConfig::released()
+        ..PaperSettings::released()
     };
     println!(
         "Effort {} of the paper's epochs, {} trainings per line: mean (least–most).\n",
@@ -246,7 +244,7 @@ fn main() -> Outcome<()> {
             let mut phase_ones = PhaseOnes::new();
             for (variant, reached) in variants.iter().zip(&mut reached) {
                 eprintln!("{name}, {}, seed {seed}", variant.name);
-                let outcome = train(set.as_ref(), variant, &base, seed, &mut phase_ones)?;
+                let outcome = train(&set, variant, &base, seed, &mut phase_ones)?;
                 reached.push(outcome);
             }
         }

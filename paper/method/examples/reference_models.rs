@@ -11,8 +11,8 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fabproj::core::Status;
-use fabproj::core::{Activation, Blend, Chart, Frame, LatentSet, Model, Network, Projector};
+use fabproj::Projector;
+use fabproj::core::{Activation, Chart, Frame, LatentSet, Network, Weights};
 use fabproj_nn::{Mlp, MlpSpec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -39,14 +39,14 @@ fn frame(dim: usize, rng: &mut ChaCha8Rng) -> Frame {
 }
 
 /// The paper's projector: one chart, a ball, one decoder.
-fn plain(rng: &mut ChaCha8Rng) -> Outcome<Model> {
+fn plain(rng: &mut ChaCha8Rng) -> Outcome<Weights> {
     let hidden = [64; 4];
     let units = frame(2, rng);
-    Ok(Model {
+    Ok(Weights {
         dim: 2,
-        parameter_dim: 0,
+        x_dim: 0,
         frame: units.clone(),
-        parameter_frame: frame(0, rng),
+        x_frame: frame(0, rng),
         gate: None,
         charts: vec![Chart {
             frame: units,
@@ -60,41 +60,34 @@ fn plain(rng: &mut ChaCha8Rng) -> Outcome<Model> {
             },
             decoders: vec![network(MlpSpec::new(2, &hidden, 2), rng)?],
             decoder_gate: None,
-            blend: Blend::Soft,
         }],
         discriminator: None,
         anchors: Vec::new(),
-        lift: None,
+        equations: None,
     })
 }
 
-/// Parameters, skips, two decoders under a gate, one latent set.
-fn chart(
-    latent: LatentSet,
-    blend: Blend,
-    dims: [usize; 3],
-    rng: &mut ChaCha8Rng,
-) -> Outcome<Chart> {
-    let [dim, parameters, latent_dim] = dims;
-    let encoder = MlpSpec::new(dim + parameters, &[32, 20], latent_dim)
+/// An x, skips, two decoders under a gate, one latent set.
+fn chart(latent: LatentSet, dims: [usize; 3], rng: &mut ChaCha8Rng) -> Outcome<Chart> {
+    let [dim, x_dim, latent_dim] = dims;
+    let encoder = MlpSpec::new(dim + x_dim, &[32, 20], latent_dim)
         .with_hidden(Activation::Silu)
         .with_skip(dim);
-    let decoder = MlpSpec::new(latent_dim + parameters, &[24, 24], dim)
+    let decoder = MlpSpec::new(latent_dim + x_dim, &[24, 24], dim)
         .with_hidden(Activation::Tanh)
         .with_skip(latent_dim);
-    let gate = MlpSpec::new(latent_dim + parameters, &[16], 2);
+    let gate = MlpSpec::new(latent_dim + x_dim, &[16], 2);
     Ok(Chart {
         frame: frame(dim, rng),
         encoder: network(encoder, rng)?,
         latent,
         decoders: vec![network(decoder.clone(), rng)?, network(decoder, rng)?],
         decoder_gate: Some(network(gate, rng)?),
-        blend,
     })
 }
 
 /// One chart for each latent set, chosen by a gate.
-fn atlas(dim: usize, parameters: usize, blend: Blend, rng: &mut ChaCha8Rng) -> Outcome<Model> {
+fn atlas(dim: usize, x_dim: usize, rng: &mut ChaCha8Rng) -> Outcome<Weights> {
     let latents = [
         (
             LatentSet::Ball {
@@ -135,41 +128,31 @@ fn atlas(dim: usize, parameters: usize, blend: Blend, rng: &mut ChaCha8Rng) -> O
         ),
         (LatentSet::Simplex { sharpness: 3.0 }, dim + 1),
     ];
-    let charts = latents
-        .map(|(latent, latent_dim)| chart(latent, blend, [dim, parameters, latent_dim], rng));
+    let charts = latents.map(|(latent, latent_dim)| chart(latent, [dim, x_dim, latent_dim], rng));
     let charts = charts.into_iter().collect::<Outcome<Vec<_>>>()?;
-    let gate = MlpSpec::new(dim + parameters, &[32], charts.len());
-    Ok(Model {
+    let gate = MlpSpec::new(dim + x_dim, &[32], charts.len());
+    Ok(Weights {
         dim,
-        parameter_dim: parameters,
+        x_dim,
         frame: frame(dim, rng),
-        parameter_frame: frame(parameters, rng),
+        x_frame: frame(x_dim, rng),
         gate: Some(network(gate, rng)?),
         charts,
-        discriminator: Some(network(MlpSpec::new(dim + parameters, &[8], 1), rng)?),
+        discriminator: Some(network(MlpSpec::new(dim + x_dim, &[8], 1), rng)?),
         anchors: Vec::new(),
-        lift: None,
+        equations: None,
     })
 }
 
 /// Projects random points and writes the model and the calls.
-fn write(name: &str, model: &Model, folder: &Path, rng: &mut ChaCha8Rng) -> Outcome<()> {
+fn write(name: &str, weights: &Weights, folder: &Path, rng: &mut ChaCha8Rng) -> Outcome<()> {
     let mut uniform = |dim: usize| -> Vec<f32> {
         (0..ROWS * dim)
             .map(|_| rng.random_range(-3.0..3.0))
             .collect()
     };
-    let (y, x) = (uniform(model.dim), uniform(model.parameter_dim));
-    let projector = Projector::new(model)?;
-    let mut projection = vec![0.0; y.len()];
-    let mut statuses = vec![Status::Inside; ROWS];
-    projector.project_batch(
-        &y,
-        &x,
-        &mut projection,
-        &mut statuses,
-        &mut projector.workspace(),
-    )?;
+    let (y, x) = (uniform(weights.dim), uniform(weights.x_dim));
+    let (projection, _) = Projector::new(weights)?.project_rows(&y, &x)?;
     let bytes = |values: &[f32]| {
         values
             .iter()
@@ -177,15 +160,15 @@ fn write(name: &str, model: &Model, folder: &Path, rng: &mut ChaCha8Rng) -> Outc
             .collect::<Vec<u8>>()
     };
     let arrays = [
-        ("y", bytes(&y), model.dim),
-        ("x", bytes(&x), model.parameter_dim),
-        ("projection", bytes(&projection), model.dim),
+        ("y", bytes(&y), weights.dim),
+        ("x", bytes(&x), weights.x_dim),
+        ("projection", bytes(&projection), weights.dim),
     ];
     let mut tensors = HashMap::new();
     for (name, bytes, dim) in &arrays {
         tensors.insert(*name, TensorView::new(Dtype::F32, vec![ROWS, *dim], bytes)?);
     }
-    fs::write(folder.join(format!("{name}.fab")), model.to_bytes()?)?;
+    fs::write(folder.join(format!("{name}.fab")), weights.to_bytes()?)?;
     fs::write(
         folder.join(format!("{name}.calls.safetensors")),
         safetensors::serialize(tensors, None)?,
@@ -202,11 +185,11 @@ fn main() -> Outcome<()> {
     let rng = &mut ChaCha8Rng::seed_from_u64(20);
     let models = [
         ("plain", plain(rng)?),
-        ("soft-gates", atlas(3, 2, Blend::Soft, rng)?),
-        ("hard-gates", atlas(2, 0, Blend::Hard, rng)?),
+        ("atlas-with-x", atlas(3, 2, rng)?),
+        ("atlas", atlas(2, 0, rng)?),
     ];
-    for (name, model) in &models {
-        write(name, model, &folder, rng)?;
+    for (name, weights) in &models {
+        write(name, weights, &folder, rng)?;
     }
     Ok(())
 }

@@ -3,9 +3,9 @@
 use fabproj_core::Activation;
 use rand_chacha::ChaCha8Rng;
 
-use super::config::{PaperConfig, Reconstruction};
 use super::decoders::{DecoderShape, Decoders};
 use super::learner::Learner;
+use super::settings::{PaperSettings, Reconstruction};
 use fabproj_nn::state::State;
 use fabproj_nn::{MlpSpec, SpecError};
 
@@ -19,21 +19,21 @@ pub(super) struct Autoencoder {
 
 impl Autoencoder {
     pub(super) fn new(
-        config: &PaperConfig,
-        (dim, parameter_dim): (usize, usize),
+        settings: &PaperSettings,
+        (dim, x_dim): (usize, usize),
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, SpecError> {
         let shape = DecoderShape {
             dim,
-            latent_dim: config.latent_dim.unwrap_or(dim),
-            parameter_dim,
+            latent_dim: settings.latent_dim.unwrap_or(dim),
+            x_dim,
         };
-        let hidden = vec![config.encoder_width; config.encoder_depth];
-        let spec = MlpSpec::new(dim + parameter_dim, &hidden, shape.latent_dim)
-            .with_output(Activation::Tanh);
+        let hidden = vec![settings.encoder_width; settings.encoder_depth];
+        let spec =
+            MlpSpec::new(dim + x_dim, &hidden, shape.latent_dim).with_output(Activation::Tanh);
         let encoder = Learner::new(spec, rng)?;
-        let hidden = vec![config.decoder_width; config.decoder_depth];
-        let decoders = Decoders::new(shape, config.decoders, &hidden, &config.gate, rng)?;
+        let hidden = vec![settings.decoder_width; settings.decoder_depth];
+        let decoders = Decoders::new(shape, settings.decoders, &hidden, &settings.gate, rng)?;
         Ok(Self {
             shape,
             encoder,
@@ -52,7 +52,7 @@ impl Autoencoder {
 
     /// Floats of one row `[y, x]`.
     pub(super) fn inputs(&self) -> usize {
-        self.shape.dim + self.shape.parameter_dim
+        self.shape.dim + self.shape.x_dim
     }
 
     pub(super) fn update(&mut self, rate: f32) {
@@ -71,18 +71,18 @@ impl Autoencoder {
     }
 }
 
-/// Joins latents and the parameters of rows `[y, x]` to rows `[z, x]`.
+/// Joins latents and the x of rows `[y, x]` to rows `[z, x]`.
 pub(super) fn join(shape: DecoderShape, latents: &[f32], rows: &[f32], joined: &mut [f32]) {
     let DecoderShape {
         dim,
         latent_dim,
-        parameter_dim,
+        x_dim,
     } = shape;
-    if parameter_dim == 0 {
+    if x_dim == 0 {
         joined.copy_from_slice(latents);
         return;
     }
-    let rows = rows.chunks_exact(dim + parameter_dim);
+    let rows = rows.chunks_exact(dim + x_dim);
     let latents = latents.chunks_exact(latent_dim).zip(rows);
     for (joined, (latent, row)) in joined.chunks_exact_mut(shape.inputs()).zip(latents) {
         joined[..latent_dim].copy_from_slice(latent);
@@ -132,11 +132,11 @@ pub(super) struct Reconstructing {
 }
 
 impl Reconstructing {
-    pub(super) fn new(autoencoder: Autoencoder, config: &PaperConfig) -> Self {
+    pub(super) fn new(autoencoder: Autoencoder, settings: &PaperSettings) -> Self {
         Self {
             autoencoder,
-            reconstruction: config.reconstruction,
-            rate: config.phase_one_rate,
+            reconstruction: settings.reconstruction,
+            rate: settings.phase_one_rate,
             joined: Vec::new(),
             d_output: Vec::new(),
             d_joined: Vec::new(),
@@ -169,7 +169,7 @@ impl Reconstructing {
             encoder, decoders, ..
         } = &mut self.autoencoder;
         decoders.backward(&self.d_output, None, &mut self.d_joined);
-        let d_latent = if shape.parameter_dim == 0 {
+        let d_latent = if shape.x_dim == 0 {
             &self.d_joined
         } else {
             self.d_latent.clear();

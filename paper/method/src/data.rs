@@ -10,7 +10,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use fabproj::set::{ConstraintSet, Description, Interval, SetError, label, moon_points};
+use fabproj::labelled::LabelledData;
+use fabproj::set::{Description, Interval, Set, label, moon_points};
+
+use crate::error::PaperError;
 
 /// Rows for a set in the plane, and for every set that the paper does not have.
 const ROWS: usize = 60_000;
@@ -36,50 +39,18 @@ pub fn moon_cloud() -> Vec<[f64; 2]> {
     moon_points(MOON_POINTS)
 }
 
-/// Data that nothing can be learned from, or a wish that it cannot fulfil.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PaperError {
-    /// All rows have the same label.
-    #[error(
-        "{feasible} of {rows} rows are feasible, but both kinds are needed; \
-         choose bounds that the set fills neither wholly nor hardly at all, or more rows"
-    )]
-    OneClass {
-        /// How many rows there are.
-        rows: usize,
-        /// How many of them are labelled feasible.
-        feasible: usize,
-    },
-    /// A share that leaves one part without rows, or is no share at all.
-    #[error(
-        "{what} of {share} of {rows} rows is not possible; give a number between 0 and 1 that leaves both parts some rows"
-    )]
-    Share {
-        /// What the share is for.
-        what: &'static str,
-        /// The share that was asked for.
-        share: f64,
-        /// The rows that it was asked of.
-        rows: usize,
-    },
-    /// The set does not fit the data.
-    #[error(transparent)]
-    Set(#[from] SetError),
-}
-
 /// Labelled points.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PaperData {
     /// Dimension of y.
     pub dim: usize,
-    /// Dimension of the parameters x; 0 for a fixed set.
-    pub parameter_dim: usize,
+    /// Dimension of x; 0 for a fixed set.
+    pub x_dim: usize,
     /// The points, one row after the other.
-    pub points: Vec<f32>,
-    /// The parameters of each row; empty for a fixed set.
-    pub parameters: Vec<f32>,
+    pub y: Vec<f32>,
+    /// The x of each row; empty for a fixed set.
+    pub x: Vec<f32>,
     /// The labels that the paper trains with.
     pub labels: Vec<bool>,
     /// Membership of the same rows. It differs from the labels for `two-moons` only, where about a
@@ -117,11 +88,11 @@ impl PaperData {
     /// ```
     /// use fab_method::data::PaperData;
     /// let ring = fabproj::set::built_in("concentric-circles")?;
-    /// let data = PaperData::sample(ring.as_ref(), 42)?;
+    /// let data = PaperData::sample(&ring, 42)?;
     /// assert_eq!(data.rows(), 60_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn sample(set: &dyn ConstraintSet, seed: u64) -> Result<Self, PaperError> {
+    pub fn sample(set: &dyn Set, seed: u64) -> Result<Self, PaperError> {
         Self::sample_rows(set, Source::of(set).rows(), seed)
     }
 
@@ -130,17 +101,13 @@ impl PaperData {
     /// # Errors
     ///
     /// As for [`sample`](Self::sample).
-    pub fn sample_rows(
-        set: &dyn ConstraintSet,
-        rows: usize,
-        seed: u64,
-    ) -> Result<Self, PaperError> {
+    pub fn sample_rows(set: &dyn Set, rows: usize, seed: u64) -> Result<Self, PaperError> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let (points, given) = Source::of(set).draw(rows, &mut random);
-        let mut parameters = Vec::with_capacity(rows * set.parameter_dim());
-        fill_uniform(&set.parameter_bounds(), rows, &mut random, &mut parameters);
-        // Labelled as stored, in f32, so that a later look at the same row agrees.
-        let oracle = label(set, &points, &parameters)?;
+        let (y, given) = Source::of(set).draw(rows, &mut random);
+        let mut x = Vec::with_capacity(rows * set.x_dim());
+        fill_uniform(&set.x_bounds(), rows, &mut random, &mut x);
+        // Labelled as stored, in f32, so that a later test of the same row agrees.
+        let oracle = label(set, &y, &x)?;
         let labels = given.unwrap_or_else(|| oracle.clone());
         let feasible = labels.iter().filter(|label| **label).count();
         if feasible == 0 || feasible == rows {
@@ -148,11 +115,24 @@ impl PaperData {
         }
         Ok(Self {
             dim: set.dim(),
-            parameter_dim: set.parameter_dim(),
-            points,
-            parameters,
+            x_dim: set.x_dim(),
+            y,
+            x,
             labels,
             oracle,
+        })
+    }
+
+    /// Labelled points as they are.
+    pub(crate) fn labelled(points: &LabelledData) -> Result<Self, PaperError> {
+        let rows = 0..points.rows();
+        Ok(Self {
+            dim: points.dim(),
+            x_dim: points.x_dim(),
+            y: narrowed("y", rows.clone().map(|row| points.y(row)))?,
+            x: narrowed("x", rows.map(|row| points.x(row)))?,
+            labels: points.labels().to_vec(),
+            oracle: points.labels().to_vec(),
         })
     }
 
@@ -191,6 +171,28 @@ impl PaperData {
     }
 }
 
+/// Rows in f32.
+fn narrowed<'a>(
+    what: &'static str,
+    rows: impl Iterator<Item = &'a [f64]>,
+) -> Result<Vec<f32>, PaperError> {
+    let mut narrow = Vec::new();
+    for (index, row) in rows.enumerate() {
+        for &value in row {
+            let finite = value as f32;
+            if !finite.is_finite() {
+                return Err(PaperError::TooLarge {
+                    what,
+                    row: index + 1,
+                    value,
+                });
+            }
+            narrow.push(finite);
+        }
+    }
+    Ok(narrow)
+}
+
 /// Divides rows at random; the share to hold back is rounded up.
 ///
 /// # Errors
@@ -200,7 +202,7 @@ impl PaperData {
 /// ```
 /// let split = fab_method::data::split((0..10).collect(), 0.2, 42)?;
 /// assert_eq!((split.train.len(), split.validation.len()), (8, 2));
-/// # Ok::<(), fab_method::data::PaperError>(())
+/// # Ok::<(), fab_method::PaperError>(())
 /// ```
 pub fn split(mut rows: Vec<usize>, share: f64, seed: u64) -> Result<Split, PaperError> {
     let held_back = (share * rows.len() as f64).ceil();
@@ -231,7 +233,7 @@ enum Source {
 }
 
 impl Source {
-    fn of(set: &dyn ConstraintSet) -> Self {
+    fn of(set: &dyn Set) -> Self {
         let bounds = set.bounds();
         let Description::BuiltIn { name } = set.description() else {
             return Self::Box(bounds);

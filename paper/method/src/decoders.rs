@@ -17,14 +17,14 @@ pub(super) struct DecoderShape {
     pub(super) dim: usize,
     /// k
     pub(super) latent_dim: usize,
-    /// Dimension of the parameters that are joined to z.
-    pub(super) parameter_dim: usize,
+    /// Dimension of x, which is joined to z.
+    pub(super) x_dim: usize,
 }
 
 impl DecoderShape {
     /// Floats of one row of input.
     pub(super) fn inputs(&self) -> usize {
-        self.latent_dim + self.parameter_dim
+        self.latent_dim + self.x_dim
     }
 }
 

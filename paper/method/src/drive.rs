@@ -1,18 +1,15 @@
 //! Runs the steps of a phase: resumes, reports, saves, stops.
 
-use std::time::{Duration, Instant};
-
+use fabproj::{Event, Session, TrainError};
+use fabproj_nn::state::State;
 use serde::{Deserialize, Serialize};
 
-use super::error::PaperTrainError;
 use super::losses::Losses;
-use fabproj::train::{Event, Session};
-use fabproj_nn::state::State;
 
-/// Between two progress events.
-const REPORT_EVERY: Duration = Duration::from_millis(300);
-/// Between two checkpoints.
-const SAVE_EVERY: Duration = Duration::from_secs(10);
+/// Steps between two progress events.
+const REPORT_EVERY: u64 = 50;
+/// Steps between two checkpoints.
+const SAVE_EVERY: u64 = 5_000;
 
 /// Something that is trained step by step and whose state can be saved.
 pub(super) trait Phase {
@@ -29,10 +26,10 @@ pub(super) trait Phase {
 /// A phase's name and length.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
-    /// The name that checkpoints and events carry.
+    /// The name in checkpoints and events.
     pub(super) name: String,
-    /// What the state belongs to: another key, another training.
-    pub(super) key: String,
+    /// A digest of all that the state depends on.
+    pub(super) fingerprint: String,
     pub(super) steps: u64,
     pub(super) steps_per_epoch: u64,
     /// Shares of the whole training that are done before and after this unit.
@@ -42,9 +39,8 @@ pub(super) struct Unit {
 /// Where a phase is, and what its losses were.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Progress {
-    key: String,
+    fingerprint: String,
     pub(super) step: u64,
-    pub(super) seconds: f64,
     /// Means over the first and the latest whole epoch.
     pub(super) first: Losses,
     pub(super) last: Losses,
@@ -68,103 +64,89 @@ impl Progress {
     }
 }
 
-/// Trains to the end, or from where the session's store left off. `fresh` makes the phase at its
-/// start; it is called again if a stored state turns out not to fit.
+/// Trains to the end, from the unit's checkpoint if there is one.
 ///
 /// # Errors
-/// When the session stops it, or a loss is no number.
+/// [`TrainError::Stopped`], [`TrainError::Diverged`], and [`TrainError::Checkpoint`] for a checkpoint that
+/// does not fit.
 pub(super) fn drive<P: Phase>(
-    fresh: impl Fn() -> Result<P, PaperTrainError>,
+    mut phase: P,
     unit: &Unit,
     session: &Session,
-) -> Result<(P, Progress), PaperTrainError> {
-    let (mut phase, mut progress) = resumed(fresh, unit, session)?;
-    let (start, before) = (Instant::now(), progress.seconds);
-    let (mut reported, mut saved) = (start, start);
-    let mut changed = false;
+) -> Result<(P, Progress), TrainError> {
+    let mut progress = restore(&mut phase, unit, session)?;
     while progress.step < unit.steps {
         if session.stopped() {
             save(&phase, &progress, unit, session);
-            return Err(PaperTrainError::Stopped {
-                unit: unit.name.clone(),
-                step: progress.step,
-                steps: unit.steps,
-            });
+            return Err(TrainError::Stopped);
         }
         let losses = phase.step(progress.step);
         progress.record(&losses, unit.steps_per_epoch);
-        changed = true;
         let total: f64 = losses.named().iter().map(|(_, loss)| loss).sum();
         if !total.is_finite() {
-            return Err(PaperTrainError::Diverged {
+            return Err(TrainError::Diverged {
                 unit: unit.name.clone(),
                 step: progress.step,
                 loss: total,
             });
         }
-        let now = Instant::now();
-        progress.seconds = before + (now - start).as_secs_f64();
-        if now - reported >= REPORT_EVERY {
-            reported = now;
-            report(&losses, &progress, unit, session);
+        let finished = progress.step == unit.steps;
+        if progress.step.is_multiple_of(REPORT_EVERY) || finished {
+            report(&losses, progress.step, unit, session);
         }
-        if now - saved >= SAVE_EVERY {
-            saved = now;
+        if progress.step.is_multiple_of(SAVE_EVERY) || finished {
             save(&phase, &progress, unit, session);
         }
-    }
-    if changed {
-        report(&progress.last, &progress, unit, session);
-        save(&phase, &progress, unit, session);
     }
     Ok((phase, progress))
 }
 
-fn resumed<P: Phase>(
-    fresh: impl Fn() -> Result<P, PaperTrainError>,
+/// Restores the phase from its checkpoint, if there is one.
+fn restore<P: Phase>(
+    phase: &mut P,
     unit: &Unit,
     session: &Session,
-) -> Result<(P, Progress), PaperTrainError> {
-    let start = Progress {
-        key: unit.key.clone(),
-        ..Progress::default()
-    };
+) -> Result<Progress, TrainError> {
     let Some(bytes) = session.load(&unit.name) else {
-        return Ok((fresh()?, start));
+        return Ok(Progress {
+            fingerprint: unit.fingerprint.clone(),
+            ..Progress::default()
+        });
     };
-    let mut phase = fresh()?;
-    let state = State::from_bytes(&bytes);
-    let stored = state
-        .as_ref()
-        .and_then(|state| state.value::<Progress>())
-        .filter(|progress| progress.key == unit.key && progress.step <= unit.steps);
-    if let (Some(state), Some(progress)) = (state, stored)
-        && phase.load(progress.step, &state)
-    {
-        return Ok((phase, progress));
+    let damaged = |reason: &str| TrainError::Checkpoint {
+        unit: unit.name.clone(),
+        reason: reason.to_owned(),
+    };
+    let state = State::from_bytes(&bytes).ok_or_else(|| damaged("it is not a checkpoint"))?;
+    let progress: Progress = state
+        .value()
+        .ok_or_else(|| damaged("it is of another kind"))?;
+    let fits = progress.fingerprint == unit.fingerprint
+        && progress.step <= unit.steps
+        && phase.load(progress.step, &state);
+    if fits {
+        Ok(progress)
+    } else {
+        Err(damaged("it does not fit this training"))
     }
-    let message = format!(
-        "the checkpoint of {} belongs to another training; starting again",
-        unit.name
-    );
-    session.emit(&Event::Warning { message: &message });
-    Ok((fresh()?, start))
 }
 
-fn report(losses: &Losses, progress: &Progress, unit: &Unit, session: &Session) {
-    if session.observers.is_empty() {
-        return;
+fn report(losses: &Losses, step: u64, unit: &Unit, session: &Session) {
+    let mut present = [("", 0.0); Losses::COUNT];
+    let mut count = 0;
+    for (name, loss) in losses.named() {
+        if loss as f32 != 0.0 {
+            present[count] = (name, loss as f32);
+            count += 1;
+        }
     }
-    let share = progress.step as f64 / unit.steps as f64;
-    let named = losses.named().map(|(name, loss)| (name, loss as f32));
-    let present: Vec<(&'static str, f32)> =
-        named.into_iter().filter(|(_, loss)| *loss != 0.0).collect();
+    let (before, after) = unit.done;
     session.emit(&Event::Progress {
         unit: &unit.name,
-        step: progress.step,
+        step,
         steps: unit.steps,
-        done: unit.done.0 + (unit.done.1 - unit.done.0) * share,
-        losses: &present,
+        done: before + (after - before) * step as f64 / unit.steps as f64,
+        losses: &present[..count],
     });
 }
 

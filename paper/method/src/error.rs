@@ -1,59 +1,45 @@
-//! Why a training of the paper's kind ended without a model.
+//! What the paper's method cannot work with.
 
-use fabproj_core::ModelError;
+use fabproj::TrainError;
+use fabproj::set::SetError;
 use thiserror::Error;
 
-use crate::data::PaperError;
-use fabproj_nn::SpecError;
-
-/// Why there is no model.
+/// Data or settings that the paper's method cannot work with.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
-pub enum PaperTrainError {
-    /// The session asked for it; what was done so far is in its store.
+pub enum PaperError {
+    /// All rows have the same label.
     #[error(
-        "stopped in {unit} at step {step} of {steps}; train again with the same store to go on"
+        "{feasible} of {rows} rows are feasible, but both kinds are needed; \
+         choose bounds that contain both feasible and infeasible points, or more rows"
     )]
-    Stopped {
-        /// The unit of work.
-        unit: String,
-        /// Steps done.
-        step: u64,
-        /// Steps in all.
-        steps: u64,
+    OneClass {
+        /// Number of rows.
+        rows: usize,
+        /// How many of them are labelled feasible.
+        feasible: usize,
     },
-    /// A loss became infinite or no number.
-    #[error("the loss became {loss} in {unit} at step {step}; try a smaller learning rate")]
-    Diverged {
-        /// The unit of work.
-        unit: String,
-        /// The step after which it was found.
-        step: u64,
-        /// The loss.
-        loss: f64,
-    },
-    /// The data cannot be sampled, or not as asked for.
-    #[error(transparent)]
-    Data(#[from] PaperError),
-    /// A list of labelled points whose lengths do not fit together.
-    #[error("{what} holds {found} values; {expected} are needed")]
-    Length {
-        /// Which list.
+    /// A share that leaves one part without rows, or is not a share.
+    #[error(
+        "{what} of {share} of {rows} rows is not possible; give a number between 0 and 1 that leaves rows in both parts"
+    )]
+    Share {
+        /// What the share is for.
         what: &'static str,
-        /// Its length.
-        found: usize,
-        /// The length that fits.
-        expected: usize,
+        /// The share.
+        share: f64,
+        /// The rows that it is a share of.
+        rows: usize,
     },
-    /// NaN or infinity among labelled points.
-    #[error("row {row} of the {what} holds {value}; only finite numbers can be learned from")]
-    NotFinite {
-        /// `"points"` or `"parameters"`.
+    /// A labelled point that is too large for f32.
+    #[error("row {row} of {what} holds {value}, which is too large for f32; scale the data")]
+    TooLarge {
+        /// `"y"` or `"x"`.
         what: &'static str,
-        /// The row, from 0.
+        /// The row, counted from 1.
         row: usize,
         /// The value.
-        value: f32,
+        value: f64,
     },
     /// Only labels are known, but the settings ask for the labels of new points.
     #[error(
@@ -61,21 +47,27 @@ pub enum PaperTrainError {
          discriminator learn from real rows"
     )]
     LabelsOnly,
-    /// A first phase for points of other dimensions.
+    /// A first phase for other dimensions.
     #[error(
-        "the first phase was for {found:?} coordinates of y and x, the data has {expected:?}: \
-         start from a first phase of the same set"
+        "phase 1 was trained for {found:?} coordinates of y and x, the data has {expected:?}: \
+         use a phase 1 of the same set"
     )]
     PhaseOne {
-        /// Dimensions of y and x that it was trained for.
+        /// Dimensions of y and x of phase 1.
         found: (usize, usize),
         /// Dimensions of the data.
         expected: (usize, usize),
     },
-    /// A network of a size that cannot be.
+    /// The set cannot be sampled.
     #[error(transparent)]
-    Network(#[from] SpecError),
-    /// The trained networks make no model that runs.
-    #[error("the training diverged: {0}")]
-    Model(#[from] ModelError),
+    Set(#[from] SetError),
+}
+
+impl From<PaperError> for TrainError {
+    fn from(error: PaperError) -> Self {
+        match error {
+            PaperError::Set(error) => Self::Set(error),
+            error => Self::Recipe(Box::new(error)),
+        }
+    }
 }

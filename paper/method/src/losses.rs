@@ -20,8 +20,10 @@ pub struct Losses {
 }
 
 impl Losses {
+    pub(super) const COUNT: usize = 6;
+
     /// The losses by name.
-    pub fn named(&self) -> [(&'static str, f64); 6] {
+    pub fn named(&self) -> [(&'static str, f64); Self::COUNT] {
         [
             ("reconstruction", self.reconstruction),
             ("feasibility", self.feasibility),
@@ -57,7 +59,7 @@ pub(super) fn cross_entropy(logit: f32, target: bool, positive_weight: f32) -> (
     }
 }
 
-/// As the released code replaces logits that are no numbers; `None` where nothing is to be replaced.
+/// What the released code replaces a logit by that is not finite; `None` for a finite one.
 pub(super) fn replaced_logit(logit: f32) -> Option<f32> {
     if logit.is_finite() {
         None

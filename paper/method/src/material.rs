@@ -5,7 +5,8 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::data::{PaperData, PaperError, split};
+use crate::data::{PaperData, split};
+use crate::error::PaperError;
 
 /// Scales are never smaller.
 const LEAST_SCALE: f32 = 1e-8;
@@ -46,14 +47,10 @@ pub(super) struct Frames {
 
 impl Frames {
     /// Raw units.
-    pub(super) fn identity(dim: usize, parameter_dim: usize) -> Self {
-        let identity = |dim: usize| Frame {
-            centre: vec![0.0; dim],
-            scale: vec![1.0; dim],
-        };
+    pub(super) fn identity(dim: usize, x_dim: usize) -> Self {
         Self {
-            y: identity(dim),
-            x: identity(parameter_dim),
+            y: Frame::unit(dim),
+            x: Frame::unit(x_dim),
         }
     }
 
@@ -92,10 +89,17 @@ impl Frames {
         }
     }
 
-    /// One row `[y, x]` back to raw units, with the projector's arithmetic.
-    pub(super) fn leave(&self, row: &[f32], raw: &mut [f64]) {
-        for ((raw, value), (centre, scale)) in raw.iter_mut().zip(row).zip(self.columns()) {
-            *raw = f64::from(value * scale + centre);
+    /// Rows `[y, x]` back to raw units, with the projector's arithmetic.
+    pub(super) fn leave(&self, rows: &[f32], y: &mut Vec<f64>, x: &mut Vec<f64>) {
+        let raw =
+            |(value, (centre, scale)): (&f32, (&f32, &f32))| f64::from(value * scale + centre);
+        let dim = self.y.centre.len();
+        y.clear();
+        x.clear();
+        for row in rows.chunks_exact(dim + self.x.centre.len()) {
+            let mut values = row.iter().zip(self.columns()).map(raw);
+            y.extend(values.by_ref().take(dim));
+            x.extend(values);
         }
     }
 }
@@ -155,18 +159,18 @@ impl Material {
             let parts = split(rows, share, seed)?;
             (parts.train, parts.validation)
         };
-        let (dim, parameter_dim) = (data.dim, data.parameter_dim);
+        let (dim, x_dim) = (data.dim, data.x_dim);
         let joined = |rows: &[usize]| -> Vec<f32> {
-            let mut joined = Vec::with_capacity(rows.len() * (dim + parameter_dim));
+            let mut joined = Vec::with_capacity(rows.len() * (dim + x_dim));
             for row in rows {
-                joined.extend_from_slice(&data.points[row * dim..][..dim]);
-                joined.extend_from_slice(&data.parameters[row * parameter_dim..][..parameter_dim]);
+                joined.extend_from_slice(&data.y[row * dim..][..dim]);
+                joined.extend_from_slice(&data.x[row * x_dim..][..x_dim]);
             }
             joined
         };
         Ok(Self {
-            width: dim + parameter_dim,
-            frames: Frames::identity(dim, parameter_dim),
+            width: dim + x_dim,
+            frames: Frames::identity(dim, x_dim),
             rows: joined(&train),
             labels: train.iter().map(|row| labels[*row]).collect(),
             oracle: train.iter().map(|row| data.oracle[*row]).collect(),
@@ -249,9 +253,9 @@ mod tests {
         let labels: Vec<bool> = (0..rows).map(|row| row % 4 == 0).collect();
         PaperData {
             dim: 2,
-            parameter_dim: 1,
-            points: (0..2 * rows).map(|i| i as f32).collect(),
-            parameters: (0..rows).map(|i| 7.0 - i as f32).collect(),
+            x_dim: 1,
+            y: (0..2 * rows).map(|i| i as f32).collect(),
+            x: (0..rows).map(|i| 7.0 - i as f32).collect(),
             oracle: labels.clone(),
             labels,
         }
@@ -272,10 +276,10 @@ mod tests {
             let square = column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 79.0;
             assert!(mean.abs() < 1e-5 && (square - 1.0).abs() < 1e-5);
         }
-        let mut raw = [0.0; 3];
-        material.frames.leave(&material.rows[..3], &mut raw);
-        let row = (raw[0] / 2.0).round();
-        assert!((raw[1] - 2.0 * row - 1.0).abs() < 1e-3 && (raw[2] + row - 7.0).abs() < 1e-3);
+        let (mut y, mut x) = (Vec::new(), Vec::new());
+        material.frames.leave(&material.rows[..3], &mut y, &mut x);
+        let row = (y[0] / 2.0).round();
+        assert!((y[1] - 2.0 * row - 1.0).abs() < 1e-3 && (x[0] + row - 7.0).abs() < 1e-3);
         let positives = material.labels.iter().filter(|label| **label).count() as f32;
         assert_eq!(material.positive_weight(), (80.0 - positives) / positives);
     }

@@ -10,7 +10,7 @@ use super::drive::Phase;
 use super::losses::Losses;
 use super::material::{Batches, Frames, Material, Purpose, gather_flags, gather_rows, sub_seed};
 use super::structuring::{Batch, Judge, Structuring};
-use fabproj::set::ConstraintSet;
+use fabproj::set::Set;
 use fabproj_nn::state::State;
 
 /// Phase 1 on its rows.
@@ -75,7 +75,7 @@ impl<'a> PhaseTwoRun<'a> {
         work: Structuring,
         material: Arc<Material>,
         batches: Batches,
-        set: Option<&'a dyn ConstraintSet>,
+        set: Option<&'a dyn Set>,
         seed: u64,
     ) -> Self {
         Self {
@@ -128,18 +128,19 @@ impl Phase for PhaseTwoRun<'_> {
 
 /// Asks the set about generated points, in raw units and f64.
 struct SetJudge<'a> {
-    set: Option<&'a dyn ConstraintSet>,
+    set: Option<&'a dyn Set>,
     frames: Frames,
-    raw: Vec<f64>,
+    y: Vec<f64>,
+    x: Vec<f64>,
 }
 
 impl<'a> SetJudge<'a> {
-    fn new(set: Option<&'a dyn ConstraintSet>, frames: Frames) -> Self {
-        let width = frames.y.centre.len() + frames.x.centre.len();
+    fn new(set: Option<&'a dyn Set>, frames: Frames) -> Self {
         Self {
             set,
             frames,
-            raw: vec![0.0; width],
+            y: Vec::new(),
+            x: Vec::new(),
         }
     }
 }
@@ -149,12 +150,7 @@ impl Judge for SetJudge<'_> {
         let Some(set) = self.set else {
             return verdicts.fill(false);
         };
-        let dim = self.frames.y.centre.len();
-        let rows = rows.chunks_exact(self.raw.len());
-        for (row, verdict) in rows.zip(verdicts) {
-            self.frames.leave(row, &mut self.raw);
-            let (y, x) = self.raw.split_at(dim);
-            *verdict = set.contains(y, x);
-        }
+        self.frames.leave(rows, &mut self.y, &mut self.x);
+        set.contains_rows(&self.y, &self.x, verdicts);
     }
 }

@@ -1,29 +1,29 @@
-//! What a training gives: the model, and an account of how it was made.
+//! What a training gives: the networks, and a summary of how they were made.
 
-use fabproj_core::{Blend, Chart, Model, ModelError, Projector};
+use fabproj::set::{Set, SetError};
+use fabproj::{Projector, TrainError};
+use fabproj_core::{Chart, Weights, WeightsError};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::autoencoder::Autoencoder;
-use super::config::PaperConfig;
 use super::drive::Progress;
 use super::losses::Losses;
 use super::material::{Frames, Purpose, generator};
-use fabproj::set::ConstraintSet;
-use fabproj_nn::Mlp;
-use fabproj_nn::sample;
+use super::settings::PaperSettings;
+use fabproj_nn::{Mlp, sample};
 
 /// A finished training.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PaperTrained {
     /// One chart whose latent set is the ball, with the discriminator; without anchors.
-    pub model: Model,
-    /// How it was made.
+    pub weights: Weights,
+    /// How they were made.
     pub summary: PaperSummary,
 }
 
-/// An account of a training.
+/// How a training went. It holds no times, so that the same training gives the same summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PaperSummary {
@@ -41,7 +41,7 @@ pub struct PaperSummary {
     pub score: Option<f64>,
 }
 
-/// An account of one phase.
+/// How one phase went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PhaseSummary {
@@ -49,8 +49,6 @@ pub struct PhaseSummary {
     pub rows: usize,
     /// Batches.
     pub steps: u64,
-    /// Time spent in steps, over all of its runs.
-    pub seconds: f64,
     /// Mean losses of the first epoch.
     pub first: Losses,
     /// Mean losses of the last epoch.
@@ -64,7 +62,6 @@ impl PhaseSummary {
         Self {
             rows,
             steps: progress.step,
-            seconds: progress.seconds,
             first: progress.first,
             last: progress.last,
             validation,
@@ -72,86 +69,82 @@ impl PhaseSummary {
     }
 }
 
-/// The networks as a model.
-pub(super) fn model(
+/// The networks as weights that run.
+pub(super) fn networks(
     autoencoder: &Autoencoder,
     discriminator: Option<&Mlp>,
     frames: &Frames,
-    config: &PaperConfig,
-) -> Result<Model, ModelError> {
+    settings: &PaperSettings,
+) -> Result<Weights, WeightsError> {
     let chart = Chart {
         frame: frames.y.clone(),
         encoder: autoencoder.encoder.network.to_network(),
-        latent: config.latent_set(),
+        latent: settings.latent_set(),
         decoders: autoencoder
             .decoders
             .networks()
             .map(Mlp::to_network)
             .collect(),
         decoder_gate: autoencoder.decoders.gate().map(Mlp::to_network),
-        blend: Blend::Soft,
     };
-    let model = Model {
+    let weights = Weights {
         dim: autoencoder.shape.dim,
-        parameter_dim: autoencoder.shape.parameter_dim,
+        x_dim: autoencoder.shape.x_dim,
         frame: frames.y.clone(),
-        parameter_frame: frames.x.clone(),
+        x_frame: frames.x.clone(),
         gate: None,
         charts: vec![chart],
         discriminator: discriminator.map(Mlp::to_network),
         anchors: Vec::new(),
-        lift: None,
+        equations: None,
     };
-    model.validate()?;
-    Ok(model)
+    weights.validate()?;
+    Ok(weights)
 }
 
-/// The released score of a model: the share of decodes of uniform points of the latent set that are
-/// feasible, at uniform parameters.
+/// The released score: the share of decodes of uniform points of the latent set that are feasible, at
+/// uniform x.
 ///
 /// # Errors
-/// When the model cannot run, or is not one for a set of these dimensions.
-pub fn ball_score(
-    model: &Model,
-    set: &dyn ConstraintSet,
+/// [`TrainError`] when the weights cannot run or are for other dimensions than the set's.
+pub(super) fn ball_score(
+    weights: &Weights,
+    set: &dyn Set,
     samples: usize,
     seed: u64,
-) -> Result<f64, ModelError> {
-    for (part, expected, found) in [
-        ("dim", set.dim(), model.dim),
-        ("parameter_dim", set.parameter_dim(), model.parameter_dim),
+) -> Result<f64, TrainError> {
+    let projector = Projector::new(weights)?;
+    for (what, expected, found) in [
+        ("coordinates y of the model", set.dim(), projector.dim()),
+        ("coordinates x of the model", set.x_dim(), projector.x_dim()),
     ] {
         if expected != found {
-            let part = part.to_owned();
-            return Err(ModelError::Dimension {
-                part,
+            let error = SetError::Length {
+                what,
                 expected,
                 found,
-            });
+            };
+            return Err(error.into());
         }
     }
-    let projector = Projector::new(model)?;
-    let chart = &model.charts[0];
+    let chart = &weights.charts[0];
     let mut rng = generator(seed, Purpose::Score);
     let mut latents = vec![0.0; samples * chart.latent_dim()];
     for latent in latents.chunks_exact_mut(chart.latent_dim()) {
         sample::inside(&chart.latent, latent, &mut rng);
     }
-    let bounds = set.parameter_bounds();
-    let parameters: Vec<f32> = (0..samples)
+    let bounds = set.x_bounds();
+    let x: Vec<f32> = (0..samples)
         .flat_map(|_| bounds.iter())
         .map(|(low, high)| (low + (high - low) * rng.random::<f64>()) as f32)
         .collect();
-    let mut points = vec![0.0; samples * model.dim];
-    let mut workspace = projector.workspace();
-    // All lengths fit by construction.
-    let decoded = projector.decode_batch(0, &latents, &parameters, &mut points, &mut workspace);
-    debug_assert!(decoded.is_ok());
-    let wide = |row: &[f32]| -> Vec<f64> { row.iter().map(|v| f64::from(*v)).collect() };
-    let parameter_dim = model.parameter_dim;
-    let feasible = (0..samples).filter(|row| {
-        let x = wide(&parameters[row * parameter_dim..][..parameter_dim]);
-        set.contains(&wide(&points[row * model.dim..][..model.dim]), &x)
-    });
-    Ok(feasible.count() as f64 / samples as f64)
+    let mut y = vec![0.0; samples * projector.dim()];
+    projector
+        .decode_rows(0, &latents, &x, &mut y, &mut projector.workspace())
+        .map_err(|error| TrainError::Recipe(error.into()))?;
+    let wide = |values: &[f32]| -> Vec<f64> { values.iter().map(|v| f64::from(*v)).collect() };
+    let mut inside = vec![false; samples];
+    set.contains_rows(&wide(&y), &wide(&x), &mut inside);
+    let feasible = inside.iter().filter(|inside| **inside).count();
+    Ok(feasible as f64 / samples as f64)
 }

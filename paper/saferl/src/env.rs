@@ -191,6 +191,11 @@ pub enum EnvironmentError {
         /// What was given.
         found: f64,
     },
+    /// A task on MuJoCo in a program that was built without it.
+    #[error(
+        "this program was built without MuJoCo: run `cargo xtask mujoco`, then build with `--features mujoco`"
+    )]
+    WithoutMujoco,
     /// An error of a user's own environment.
     #[error(transparent)]
     Other(#[from] Box<dyn Error + Send + Sync>),

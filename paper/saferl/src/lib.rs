@@ -2,7 +2,7 @@
 //!
 //! Tasks:
 //!
-//! * [`env`]: the trait of a task, for a user's own as well; [`task`]: tasks by name.
+//! * [`mod@env`]: the trait of a task, for a user's own as well; [`task`]: tasks by name.
 //! * [`DoubleIntegrator`]: a small task without a simulator.
 //! * [`safety_gym`]: the Safety Gym tasks, with the feature `mujoco`; `parity` compares them with
 //!   recordings of the original package.

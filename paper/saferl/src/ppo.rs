@@ -270,7 +270,6 @@ pub(crate) fn kl_from_old(actor: &GaussianPolicy, rollout: &Rollout) -> f64 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) observations: Vec<f32>,
-    pub(crate) task_observations: Vec<f32>,
     pub(crate) actions: Vec<f32>,
     pub(crate) log_probabilities: Vec<f64>,
     pub(crate) advantages: Vec<f64>,
@@ -293,7 +292,6 @@ impl Batch {
         let wide = |values: &[f64]| rows.iter().map(|row| values[*row]).collect();
         Self {
             observations: blocks(&rollout.observations),
-            task_observations: blocks(&rollout.task_observations),
             actions: blocks(&rollout.actions),
             log_probabilities: wide(&rollout.log_probabilities),
             advantages: wide(advantages),
@@ -420,7 +418,6 @@ mod tests {
             advantages: widen(random_values(rows, 4)),
             reward_targets: random_values(rows, 5),
             cost_targets: random_values(rows, 6),
-            task_observations: Vec::new(),
         }
     }
 

@@ -1,4 +1,5 @@
 //! Layouts and random stream are those of the original package, to the last bit.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;
@@ -57,4 +58,17 @@ fn layouts_goals_and_random_stream_are_equal() {
         assert_eq!(entries.len(), 102);
         entries.iter().for_each(|entry| check(task, entry));
     }
+}
+
+/// A program without MuJoCo says how to get it.
+#[cfg(not(feature = "mujoco"))]
+#[test]
+fn a_task_without_mujoco_names_the_command() {
+    let Err(error) = fab_saferl::safety_gym::create(Task::Goal2) else {
+        panic!("a task without a simulator");
+    };
+    assert!(
+        error.to_string().contains("`cargo xtask mujoco`"),
+        "{error}"
+    );
 }

@@ -34,7 +34,13 @@ fn run(algorithm: AlgorithmSettings, epochs: usize) -> Trained {
         ..TrainSettings::default()
     };
     settings.rollout.steps_per_epoch = 5000;
-    train(&settings.validate().unwrap(), 0, None, &Session::default()).unwrap()
+    train(
+        &settings.validate().expect("valid"),
+        0,
+        None,
+        &Session::default(),
+    )
+    .expect("it trains")
 }
 
 fn examine(controller: &Controller) -> Summary {
@@ -43,7 +49,7 @@ fn examine(controller: &Controller) -> Summary {
         ..EvaluationSettings::default()
     };
     let make = || open("double-integrator");
-    let evaluation = evaluate(&make, controller, None, &settings).unwrap();
+    let evaluation = evaluate(&make, controller, None, &settings).expect("it runs");
     evaluation.summary()
 }
 
@@ -84,7 +90,13 @@ fn costs(with: AlgorithmSettings, without: AlgorithmSettings) -> (Vec<f64>, f64,
         .iter()
         .map(|r| r.figures["multiplier"])
         .collect();
-    let cost = |trained: &Trained| trained.curve.last().unwrap().cost.unwrap();
+    let cost = |trained: &Trained| {
+        trained
+            .curve
+            .last()
+            .and_then(|epoch| epoch.cost)
+            .expect("a cost")
+    };
     (multipliers, cost(&priced), cost(&plain))
 }
 

@@ -1,5 +1,6 @@
 //! The Safety Gym tasks at the public border.
 #![cfg(feature = "mujoco")]
+#![allow(clippy::unwrap_used)]
 
 use fab_saferl::VectorEnvironment;
 use fab_saferl::env::{Environment, EnvironmentError, Restore, Step};

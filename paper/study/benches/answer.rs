@@ -1,4 +1,4 @@
-//! Where the time of an answer goes: `cargo bench -p fabproj-study --bench answer [-- SET...]`.
+//! Where the time of an answer goes: `cargo bench -p fab-study --bench answer [-- SET...]`.
 //!
 //! Prints the median of each part in nanoseconds: the solver network with its features, the projection
 //! of all its points, the choice among them, all together (with the polish of the default preset), and all
@@ -11,10 +11,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fab_study::method::{BestHead, Guarded, Solver, Task, choose};
-use fab_study::solver_net::{Frozen, Unsupervised};
-use fab_study::{Effort, Objective, Problem, ProjectorRecipe, StudySet, Workshop};
-use fabproj::core::Status;
-use fabproj::train::ShapeConfig;
+use fab_study::solver_net::{FrozenProjector, Unsupervised};
+use fab_study::{Context, Effort, Objective, Problem, ProjectorRecipe, StudySet};
+use fabproj::{RawOutcome, Settings};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -35,18 +34,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("set, preset, objective: network, projection, choice, answer, guarded (ns)");
     for name in &sets {
         for charts in [1, 3] {
-            let with_charts = |config| ShapeConfig {
+            let with_charts = |settings| Settings {
                 charts: Some(charts),
-                ..config
+                ..settings
             };
             let (default, small) = (Unsupervised::default(), Unsupervised::small());
-            measure(
-                name,
-                "default",
-                default,
-                with_charts(ShapeConfig::default()),
-            )?;
-            measure(name, "small", small, with_charts(ShapeConfig::small()))?;
+            measure(name, "default", default, with_charts(Settings::default()))?;
+            measure(name, "small", small, with_charts(Settings::small()))?;
         }
     }
     Ok(())
@@ -56,16 +50,16 @@ fn measure(
     name: &str,
     preset: &str,
     training: Unsupervised,
-    config: ShapeConfig,
+    settings: Settings,
 ) -> Result<(), Box<dyn Error>> {
-    let shop = Workshop::in_memory(Effort::quick());
+    let context = Context::in_memory(Effort::quick());
     let set = StudySet::open(name)?;
-    let config = ShapeConfig {
+    let settings = Settings {
         phase_two: 500,
         rounds: 1,
-        ..config
+        ..settings
     };
-    let shared = shop.projector(&set, &ProjectorRecipe::Shape(config), 1)?;
+    let shared = context.projector(&set, &ProjectorRecipe::Default(settings), 1)?;
     let training = Unsupervised {
         steps: 200,
         ..training
@@ -75,25 +69,25 @@ fn measure(
             set: Arc::clone(&set),
             objective,
             seed: 1,
-            shop: &shop,
+            context: &context,
         };
         let projector = &shared.projector;
-        let (net, _) = training.train(&task, &mut Frozen::new(Arc::clone(projector)))?;
+        let (net, _) = training.train(&task, &mut FrozenProjector::new(Arc::clone(projector)))?;
         let mut random = ChaCha8Rng::seed_from_u64(2);
         let problems: Vec<Problem> = (0..PROBLEMS)
             .map(|_| Problem::draw(objective, set.dim(), &mut random))
             .collect();
         let (mut work, mut workspace) = (net.work(), projector.workspace());
         let mut points = vec![0.0; net.heads() * set.dim()];
-        let (mut answers, mut statuses) = (points.clone(), vec![Status::Inside; net.heads()]);
+        let (mut answers, mut outcomes) = (points.clone(), vec![RawOutcome::Inside; net.heads()]);
         let mut y = vec![0.0; set.dim()];
         let network = median(&problems, |problem| {
             net.propose(problem, &mut work, &mut points);
         });
         let projection = median(&problems, |_| {
-            let (out, statuses) = (&mut answers, &mut statuses);
-            let tally = projector.project_batch(&points, &[], out, statuses, &mut workspace);
-            black_box(tally.is_ok());
+            let (out, outcomes) = (&mut answers, &mut outcomes);
+            let done = projector.project_rows_into(&points, &[], out, outcomes, &mut workspace);
+            black_box(done.is_ok());
         });
         let choice = median(&problems, |problem| choose(problem, &set, &answers, &mut y));
         let mut solver = BestHead::new(
@@ -103,7 +97,7 @@ fn measure(
             training.polish,
         );
         let answer = median(&problems, |problem| solver.answer(problem, &mut y));
-        let mut guarded = Guarded::new(Box::new(solver), &set, Arc::clone(projector))?;
+        let mut guarded = Guarded::new(Box::new(solver), &set, projector)?;
         let under_guard = median(&problems, |problem| guarded.answer(problem, &mut y));
         println!(
             "{name}, {preset}, {objective}: {network}, {projection}, {choice}, {answer}, {under_guard} \

@@ -1,6 +1,6 @@
 //! How much work a study makes of each training.
 
-use fabproj::train::ShapeConfig;
+use fabproj::Settings;
 use serde::{Deserialize, Serialize};
 
 /// How much each training gets. Part of the key of every run that trains something.
@@ -10,9 +10,9 @@ pub struct Effort {
     /// Share of the paper's epochs that its method makes; 1 is as released.
     pub paper_epochs: f64,
     /// The recipe of our projectors.
-    pub projector: ShapeConfig,
+    pub projector: Settings,
     /// The recipe of our small projectors.
-    pub small_projector: ShapeConfig,
+    pub small_projector: Settings,
     /// Steps of our solver networks, and of the baselines that get our budget.
     pub solver_steps: u64,
     /// Steps of the invertible networks of Homeomorphic Projection; 10 000 is as released.
@@ -24,8 +24,8 @@ impl Effort {
     pub fn full() -> Self {
         Self {
             paper_epochs: 1.0,
-            projector: ShapeConfig::default(),
-            small_projector: ShapeConfig::small(),
+            projector: Settings::default(),
+            small_projector: Settings::small(),
             solver_steps: 6_000,
             mapping_steps: 10_000,
         }

@@ -3,13 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use fab_method::data::PaperError;
-use fab_method::{PaperConfigError, PaperTrainError};
-use fabproj::certify::CertifyError;
-use fabproj::core::{CallError, GuardError, ModelError};
-use fabproj::file::FileError;
+use fab_method::{PaperError, PaperSettingsError};
+use fabproj::core::WeightsError;
 use fabproj::set::SetError;
-use fabproj::train::TrainError;
+use fabproj::support::did_you_mean;
+use fabproj::{CallError, CertifyError, FileError, GuardError, TrainError};
 use fabproj_nn::SpecError;
 
 /// Misuse of the study, or a failure on the way.
@@ -17,7 +15,7 @@ use fabproj_nn::SpecError;
 #[non_exhaustive]
 pub enum StudyError {
     /// A name that is not known.
-    #[error("there is no {what} `{name}`; near names: {}", near.join(", "))]
+    #[error("unknown {what} `{name}`{}", did_you_mean(near))]
     Unknown {
         /// What was named: a set, a method, an objective, a table.
         what: &'static str,
@@ -27,7 +25,9 @@ pub enum StudyError {
         near: Vec<String>,
     },
     /// A file of the store that cannot be read or written. What was finished before is kept.
-    #[error("cannot {action} {path}: {source}; finished runs are kept, the same command goes on")]
+    #[error(
+        "cannot {action} {path}: {source}; finished runs are kept, the same command resumes the study"
+    )]
     Disk {
         /// `"read"`, `"write"` or `"set aside"`.
         action: &'static str,
@@ -37,7 +37,7 @@ pub enum StudyError {
         source: io::Error,
     },
     /// A store without a single result to report on.
-    #[error("{path} holds no results of a study; `fabproj study run` makes some")]
+    #[error("{path} holds no results of a study; `fab-paper study run` makes some")]
     NoResults {
         /// The store.
         path: PathBuf,
@@ -50,11 +50,11 @@ pub enum StudyError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A wish to stop was granted; what was finished is in the store.
+    /// The stop flag was set; finished runs are in the store.
     #[error("stopped; finished runs are kept")]
     Stopped,
-    /// A network's training gave numbers that are none.
-    #[error("the training of {what} diverged at step {step}")]
+    /// A loss is not finite.
+    #[error("training diverged: the loss of {what} is not finite at step {step}")]
     Diverged {
         /// What was trained.
         what: String,
@@ -67,24 +67,21 @@ pub enum StudyError {
     /// A set that the study cannot work with.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// A projector's training by the default recipe.
+    /// A projector's training.
     #[error(transparent)]
     Train(TrainError),
-    /// A projector's training by the paper's method.
-    #[error(transparent)]
-    PaperTrain(PaperTrainError),
     /// Data that cannot be sampled.
     #[error(transparent)]
     Data(#[from] PaperError),
     /// Settings of the paper's method.
     #[error(transparent)]
-    PaperConfig(#[from] PaperConfigError),
+    PaperSettings(#[from] PaperSettingsError),
     /// A network's shape.
     #[error(transparent)]
     Network(#[from] SpecError),
     /// A model that cannot run.
     #[error(transparent)]
-    Model(#[from] ModelError),
+    Model(#[from] WeightsError),
     /// A model's file.
     #[error(transparent)]
     File(#[from] FileError),
@@ -104,15 +101,6 @@ impl From<TrainError> for StudyError {
         match error {
             TrainError::Stopped => Self::Stopped,
             error => Self::Train(error),
-        }
-    }
-}
-
-impl From<PaperTrainError> for StudyError {
-    fn from(error: PaperTrainError) -> Self {
-        match error {
-            PaperTrainError::Stopped { .. } => Self::Stopped,
-            error => Self::PaperTrain(error),
         }
     }
 }

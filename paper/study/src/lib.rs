@@ -6,22 +6,23 @@
 //!
 //! ```
 //! use fab_study::method::{self, Task};
-//! use fab_study::protocol::{Exam, Protocol};
-//! use fab_study::{Effort, Objective, StudySet, Workshop};
+//! use fab_study::protocol::{Evaluation, Protocol};
+//! use fab_study::{Context, Effort, Objective, StudySet};
 //!
 //! let set = StudySet::open("concentric-circles")?;
-//! let shop = Workshop::in_memory(Effort::quick());
+//! let context = Context::in_memory(Effort::quick());
 //! let entry = method::find("projected-gradient")?;
-//! let task = Task { set: set.clone(), objective: Objective::Linear, seed: 0, shop: &shop };
-//! let mut trained = entry.make(shop.effort()).train(&task)?;
-//! let exam = Exam::prepare(&set, Objective::Linear, &Protocol { draws: 1, problems: 20 })?;
-//! let answers = exam.examine(&set, trained.solver.as_mut());
+//! let task = Task { set: set.clone(), objective: Objective::Linear, seed: 0, context: &context };
+//! let mut trained = entry.make(context.effort()).train(&task)?;
+//! let evaluation = Evaluation::prepare(&set, Objective::Linear, &Protocol { draws: 1, problems: 20 })?;
+//! let answers = evaluation.evaluate(&set, trained.solver.as_mut());
 //! assert_eq!(answers.feasible_share(), 1.0);
 //! // Projected gradient as the paper uses it is far from the optimum.
 //! assert!(answers.true_gap.mean > 0.1);
 //! # Ok::<(), fab_study::StudyError>(())
 //! ```
 
+mod context;
 mod effort;
 mod error;
 mod machine;
@@ -36,11 +37,10 @@ mod sets;
 pub mod solver_net;
 pub mod store;
 pub mod table;
-pub mod weights;
-mod workshop;
+pub mod weight_search;
 
+pub use context::{Context, ProjectorRecipe, SharedProjector};
 pub use effort::Effort;
 pub use error::StudyError;
 pub use problem::{Objective, Problem};
 pub use sets::{SETS, StudySet};
-pub use workshop::{ProjectorRecipe, SharedProjector, Workshop};

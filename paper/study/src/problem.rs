@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fabproj::near::near_names;
+use fabproj::support::near_names;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;

@@ -1,4 +1,4 @@
-//! The questions that every method is asked, and what is written down about its answers.
+//! The problems that every method answers, and how its answers are measured.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::{StudyError, StudySet};
 /// Answers that are given before the clock counts.
 const WARM_UP: usize = 50;
 
-/// How many problems are asked.
+/// How many problems each method answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocol {
     /// Independent draws of problems; the paper calls them seeds.
@@ -31,8 +31,8 @@ impl Protocol {
     };
 }
 
-/// Problems with what they are judged by. The same for all methods.
-pub struct Exam {
+/// Problems with the values that answers are compared to. The same for all methods.
+pub struct Evaluation {
     problems: Vec<Problem>,
     /// f*: the smallest value on the set.
     best: Vec<f64>,
@@ -67,10 +67,10 @@ impl Moments {
     }
 }
 
-/// What is written down about a method's answers.
+/// Figures of a method's answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answers {
-    /// Problems asked.
+    /// Number of problems.
     pub count: usize,
     /// Answers that are in the set, decided in f64 without tolerance.
     pub feasible: usize,
@@ -95,7 +95,7 @@ impl Answers {
     }
 }
 
-impl Exam {
+impl Evaluation {
     /// Draws the problems and solves them, exactly and by the paper's "ground truth".
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Exam {
         protocol: &Protocol,
     ) -> Result<Self, StudyError> {
         let samples = Samples::new(set)?;
-        let mut exam = Self {
+        let mut evaluation = Self {
             problems: Vec::new(),
             best: Vec::new(),
             reference: Vec::new(),
@@ -118,12 +118,12 @@ impl Exam {
             for _ in 0..protocol.problems {
                 let problem = Problem::draw(objective, set.dim(), &mut random);
                 descend(&problem, &samples, ITERATIONS, &mut random, &mut y);
-                exam.reference.push(problem.value(&y));
-                exam.best.push(set.best_value(&problem));
-                exam.problems.push(problem);
+                evaluation.reference.push(problem.value(&y));
+                evaluation.best.push(set.best_value(&problem));
+                evaluation.problems.push(problem);
             }
         }
-        Ok(exam)
+        Ok(evaluation)
     }
 
     /// The problems, draw by draw.
@@ -139,8 +139,8 @@ impl Exam {
             / self.best.len().max(1) as f64
     }
 
-    /// Asks all problems.
-    pub fn examine(&self, set: &StudySet, solver: &mut dyn Solver) -> Answers {
+    /// Lets a solver answer all problems, and measures the answers.
+    pub fn evaluate(&self, set: &StudySet, solver: &mut dyn Solver) -> Answers {
         let dim = set.dim();
         let (mut y, mut wide, mut gradient) = (vec![0.0_f32; dim], vec![0.0; dim], vec![0.0; dim]);
         for problem in self.problems.iter().cycle().take(WARM_UP) {
@@ -150,8 +150,8 @@ impl Exam {
         let (mut paper_gaps, mut violations) = (Vec::new(), Vec::new());
         let known = self.best.iter().zip(&self.reference);
         for (problem, (best, reference)) in self.problems.iter().zip(known) {
-            // Whoever asks has just written the problem's numbers: the clock need not see how those of the
-            // exam come from the main memory.
+            // A caller has just written the problem's numbers: the time to fetch them from main memory does
+            // not count.
             let asked = problem.clone();
             let start = Instant::now();
             solver.answer(&asked, &mut y);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fabproj::near::near_names;
-use fabproj::set::{ConstraintSet, built_in};
+use fabproj::set::{Set, built_in};
+use fabproj::support::near_names;
 
 use crate::StudyError;
 use crate::optimum::{Blob, Moons, Optimum, Shell, Star};
@@ -23,7 +23,7 @@ pub const SETS: [&str; 7] = [
 /// A set whose problems can be solved exactly.
 pub struct StudySet {
     name: String,
-    set: Arc<dyn ConstraintSet>,
+    set: Arc<dyn Set>,
     optimum: Box<dyn Optimum>,
 }
 
@@ -59,8 +59,13 @@ impl StudySet {
     }
 
     /// The set itself.
-    pub fn set(&self) -> &dyn ConstraintSet {
+    pub fn set(&self) -> &dyn Set {
         self.set.as_ref()
+    }
+
+    /// The set itself, shared.
+    pub fn shared(&self) -> Arc<dyn Set> {
+        Arc::clone(&self.set)
     }
 
     /// The dimension of y.

@@ -8,7 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fabproj::file::{FileError, ModelFile, write_atomically};
+use fabproj::support::write_atomically;
+use fabproj::{FileError, Model};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,7 +17,7 @@ use serde_json::Value;
 use crate::StudyError;
 use crate::problem::Objective;
 use crate::protocol::{Answers, Protocol};
-use crate::weights::{SearchKey, SearchRecord};
+use crate::weight_search::{SearchKey, SearchRecord};
 
 /// The version of the study's code. Part of every key: raise it when results would change.
 pub const VERSION: u32 = 2;
@@ -87,15 +88,20 @@ pub struct Store {
 /// The digest that names a file.
 pub fn digest(value: &impl Serialize) -> String {
     // Maps of JSON values are sorted by key: the same contents give the same text.
-    let text = serde_json::to_value(value).unwrap_or_default().to_string();
+    let text = to_value(value).to_string();
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
+/// A value as JSON. Text, finite numbers and switches are always JSON.
+pub(crate) fn to_value(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_else(|error| Value::String(error.to_string()))
+}
+
 impl Store {
-    /// Opens a store, and makes its folders if they are not there.
+    /// Opens a store; its folders are created if missing.
     ///
     /// # Errors
-    /// [`StudyError::Disk`] when they cannot be made.
+    /// [`StudyError::Disk`] when they cannot be created.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, StudyError> {
         let store = Self {
             folder: folder.into(),
@@ -207,14 +213,14 @@ impl Store {
         Ok(self.all(SEARCHES)?.0)
     }
 
-    /// A projector. A file that is no model is set aside.
+    /// A projector. A file that is not a model is set aside.
     ///
     /// # Errors
     /// [`StudyError`] when a file cannot be read or set aside.
-    pub fn model(&self, key: &str) -> Result<Found<ModelFile>, StudyError> {
+    pub fn model(&self, key: &str) -> Result<Found<Model>, StudyError> {
         let path = self.model_path(key);
-        match ModelFile::load(&path) {
-            Ok(file) => Ok(Found::This(file)),
+        match Model::load(&path) {
+            Ok(model) => Ok(Found::This(model)),
             Err(FileError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 Ok(Found::Nothing)
             }
@@ -227,8 +233,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StudyError::File`] when it cannot be written.
-    pub fn save_model(&self, key: &str, file: &ModelFile) -> Result<(), StudyError> {
-        Ok(file.save(self.model_path(key))?)
+    pub fn save_model(&self, key: &str, model: &Model) -> Result<(), StudyError> {
+        Ok(model.save(self.model_path(key))?)
     }
 }
 
@@ -253,7 +259,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 }
 
 fn keep(path: &Path, record: &impl Serialize) -> Result<(), StudyError> {
-    let text = serde_json::to_vec_pretty(record).unwrap_or_default();
+    let text =
+        serde_json::to_vec_pretty(record).map_err(|error| disk("write", path, error.into()))?;
     write_atomically(path, &text).map_err(|source| disk("write", path, source))
 }
 

@@ -23,7 +23,7 @@ pub struct Row {
     pub met: Option<bool>,
 }
 
-/// Lets ours and all peers of a group take turns.
+/// Measures our case and all peers of a group in turns.
 pub fn measure(
     group: &Group,
     rounds: usize,
@@ -41,7 +41,7 @@ pub fn measure(
     let mut our_seconds = Vec::with_capacity(rounds);
     let mut their_seconds = vec![Vec::with_capacity(rounds); group.against.len()];
     for round in 0..rounds {
-        // Each takes every place in the order, so that none always runs in the wake of another.
+        // The order rotates, so that no side always runs after the same other one.
         let places = group.against.len() + 1;
         for place in (0..places).map(|place| (place + round) % places) {
             match group.against.get(place) {
@@ -113,6 +113,7 @@ fn row(group: &Group, against: &Against, ours: &[f64], theirs: &[f64], per_flop:
 
 #[cfg(test)]
 mod tests {
+    use super::super::requirements::peer;
     use super::*;
 
     fn group() -> &'static Group {
@@ -121,11 +122,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_takes_thrice_as_long_gives_three() {
-        let against = Against::Peer {
-            case: "x",
-            what: "x",
-            times: Some(2.8),
-        };
+        let against = peer("x", "x", Some(2.8));
         let row = row(group(), &against, &[1.0, 2.0, 1.0], &[3.0, 6.0, 9.0], 1.0);
         assert_eq!(row.ratio.median, 3.0);
         assert_eq!(row.met, Some(true));
@@ -133,17 +130,9 @@ mod tests {
 
     #[test]
     fn a_requirement_can_be_missed_and_be_absent() {
-        let strict = Against::Peer {
-            case: "x",
-            what: "x",
-            times: Some(3.1),
-        };
+        let strict = peer("x", "x", Some(3.1));
         assert_eq!(row(group(), &strict, &[1.0], &[3.0], 1.0).met, Some(false));
-        let free = Against::Peer {
-            case: "x",
-            what: "x",
-            times: None,
-        };
+        let free = peer("x", "x", None);
         assert_eq!(row(group(), &free, &[1.0], &[3.0], 1.0).met, None);
     }
 

@@ -10,7 +10,7 @@ use super::compare::Row;
 /// The table, one line per comparison.
 pub fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
+    table.load_style(presets::ASCII_MARKDOWN);
     table.set_header([
         "what",
         "ours",
@@ -62,12 +62,11 @@ pub fn json(rows: &[Row], cpu_time: bool) -> Value {
     })
 }
 
-/// Others on the machine widen the quartiles.
+/// Other programs on the machine widen the quartiles.
 pub fn warn_if_busy() {
     if let Some(load) = load().filter(|load| *load > 0.7) {
         eprintln!(
-            "note: the machine is busy (load {load}): the quartiles say how much that matters, and \
-             --cpu-time makes it matter less"
+            "note: the machine is busy (load {load}), which widens the quartiles; --cpu-time helps"
         );
     }
 }

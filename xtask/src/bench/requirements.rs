@@ -1,50 +1,42 @@
 //! What is compared with what, and how much faster we must be.
 
-/// What our case is held against.
+/// What our case is compared with.
 pub enum Against {
-    /// A case of the Python worker: how many times faster we must be at least.
+    /// A case of the Python worker, and how many times faster we must be.
     Peer {
         case: &'static str,
         what: &'static str,
         times: Option<f64>,
     },
-    /// The multiply-add peak of this core: the share of it that we must reach.
+    /// The multiply-add peak of this core, and the share of it that we must reach.
     Peak { share: f64 },
-    /// A time that one call may take at most.
+    /// The longest time that one call may take.
     Limit { seconds: f64 },
 }
 
-/// One case of ours and all that it is held against, measured in turns.
+/// One of our cases and all that it is compared with, measured in turns.
 pub struct Group {
     pub name: &'static str,
     pub what: &'static str,
     pub against: &'static [Against],
 }
 
+pub const fn peer(case: &'static str, what: &'static str, times: Option<f64>) -> Against {
+    Against::Peer { case, what, times }
+}
+
 /// Our case that runs nothing but independent multiply-adds.
 pub const PEAK: &str = "peak";
 
-/// Every comparison, the required factors with it.
+/// Every comparison.
 pub const GROUPS: &[Group] = &[
     Group {
         name: "point",
         what: "one projection",
         against: &[
-            Against::Peer {
-                case: "point-eager",
-                what: "PyTorch, eager",
-                times: Some(80.0),
-            },
-            Against::Peer {
-                case: "point-onnx",
-                what: "ONNX Runtime",
-                times: Some(9.0),
-            },
-            Against::Peer {
-                case: "point-released",
-                what: "released style: array to array",
-                times: None,
-            },
+            peer("point-eager", "PyTorch, eager", Some(80.0)),
+            peer("point-onnx", "ONNX Runtime", Some(9.0)),
+            peer("point-released", "released style: array to array", None),
         ],
     },
     Group {
@@ -56,16 +48,8 @@ pub const GROUPS: &[Group] = &[
         name: "batch",
         what: "65,536 projections",
         against: &[
-            Against::Peer {
-                case: "batch-onnx",
-                what: "ONNX Runtime",
-                times: Some(1.8),
-            },
-            Against::Peer {
-                case: "batch-eager",
-                what: "PyTorch, eager",
-                times: None,
-            },
+            peer("batch-onnx", "ONNX Runtime", Some(1.8)),
+            peer("batch-eager", "PyTorch, eager", None),
             Against::Peak { share: 0.75 },
         ],
     },
@@ -73,32 +57,24 @@ pub const GROUPS: &[Group] = &[
         name: "answer",
         what: "solver network and projection for one quadratic problem",
         against: &[
-            Against::Peer {
-                case: "answer-released",
-                what: "released style: arrays to array",
-                times: None,
-            },
-            Against::Peer {
-                case: "answer-eager",
-                what: "PyTorch, eager",
-                times: None,
-            },
+            peer("answer-released", "released style: arrays to array", None),
+            peer("answer-eager", "PyTorch, eager", None),
         ],
     },
     Group {
         name: "phase-one",
         what: "step of phase 1, batch 256",
         against: &[
-            Against::Peer {
-                case: "phase-one-best",
-                what: "best PyTorch: compiled, fused Adam",
-                times: Some(2.8),
-            },
-            Against::Peer {
-                case: "phase-one-released",
-                what: "released style: DataLoader, eager",
-                times: Some(8.0),
-            },
+            peer(
+                "phase-one-best",
+                "best PyTorch: compiled, fused Adam",
+                Some(2.8),
+            ),
+            peer(
+                "phase-one-released",
+                "released style: DataLoader, eager",
+                Some(8.0),
+            ),
             Against::Peak { share: 0.75 },
         ],
     },
@@ -106,21 +82,17 @@ pub const GROUPS: &[Group] = &[
         name: "phase-two",
         what: "step of phase 2, batch 256",
         against: &[
-            Against::Peer {
-                case: "phase-two-vectorised",
-                what: "vectorised PyTorch: pushed tangents, fused Adam",
-                times: Some(3.0),
-            },
-            Against::Peer {
-                case: "phase-two-compiled",
-                what: "the same, compiled",
-                times: Some(3.0),
-            },
-            Against::Peer {
-                case: "phase-two-released",
-                what: "released style: a Jacobian per row",
-                times: Some(25.0),
-            },
+            peer(
+                "phase-two-vectorised",
+                "vectorised PyTorch: pushed tangents, fused Adam",
+                Some(3.0),
+            ),
+            peer("phase-two-compiled", "the same, compiled", Some(3.0)),
+            peer(
+                "phase-two-released",
+                "released style: a Jacobian per row",
+                Some(25.0),
+            ),
         ],
     },
 ];

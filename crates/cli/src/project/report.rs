@@ -2,46 +2,45 @@
 
 use std::collections::BTreeMap;
 
-use fabproj::core::{Status, Tally};
-use fabproj::set::{Calibration, ConstraintSet};
+use fabproj::Outcome;
+use fabproj::set::Set;
 use serde_json::json;
 
-use super::runner::Row;
 use crate::options::Common;
-use crate::show;
+use crate::points::Chunk;
+use crate::show::count;
 use crate::train::labels;
 
 /// Counts over all rows.
-#[derive(Default)]
-pub struct Report {
-    tally: Tally,
+pub struct Report<'a> {
+    /// The guard's set.
+    set: Option<&'a dyn Set>,
+    outcomes: BTreeMap<&'static str, usize>,
     /// How many inputs violated each constraint that has a name.
     violated: BTreeMap<String, usize>,
-    /// How far the guard can be trusted, if its test was learned.
-    calibration: Option<Calibration>,
 }
 
-impl Report {
-    /// Begins with nothing counted; the set is the guard's.
-    pub fn new(set: Option<&dyn ConstraintSet>) -> Self {
+impl<'a> Report<'a> {
+    pub fn new(set: Option<&'a dyn Set>) -> Self {
         Self {
-            calibration: set.and_then(ConstraintSet::calibration),
-            ..Self::default()
+            set,
+            outcomes: BTreeMap::new(),
+            violated: BTreeMap::new(),
         }
     }
 
-    /// Counts a row; the set is the guard's.
-    pub fn add(&mut self, status: Status, row: &Row, set: Option<&dyn ConstraintSet>) {
-        self.tally.record(status);
-        let Some(set) = set.filter(|_| status != Status::Kept) else {
-            return;
-        };
-        let names = match set.reduced() {
-            Some(reduced) => reduced.full().violated(&row.y, &row.x),
-            None => set.violated(&row.y, &row.x),
-        };
-        for name in names {
-            *self.violated.entry(name).or_default() += 1;
+    /// Counts rows by the names of their outcomes.
+    pub fn add(&mut self, rows: &Chunk, outcomes: &[&'static str]) {
+        let (dim, x_dim) = (rows.y.len() / outcomes.len(), rows.x.len() / outcomes.len());
+        for (row, outcome) in outcomes.iter().enumerate() {
+            *self.outcomes.entry(outcome).or_default() += 1;
+            let Some(set) = self.set.filter(|_| *outcome != Outcome::Kept.name()) else {
+                continue;
+            };
+            let (y, x) = (&rows.y[row * dim..][..dim], &rows.x[row * x_dim..][..x_dim]);
+            for name in set.violated(y, x) {
+                *self.violated.entry(name).or_default() += 1;
+            }
         }
     }
 
@@ -49,46 +48,33 @@ impl Report {
         if common.quiet {
             return;
         }
+        let total: usize = self.outcomes.values().sum();
+        let calibration = self.set.and_then(Set::calibration);
         if common.json {
-            eprintln!("{}", self.json());
+            let report = json!({
+                "points": total,
+                "outcomes": self.outcomes,
+                "violated": self.violated,
+                "statistical": calibration.is_some(),
+                "precision_lower_bound": calibration.map(|found| found.precision_lower_bound),
+            });
+            eprintln!("{report}");
             return;
         }
-        let statuses: Vec<_> = self
-            .tally
-            .iter()
-            .map(|(status, found)| format!("{} {status}", show::count(found)))
-            .collect();
-        let done = if statuses.is_empty() {
-            "nothing to do".to_owned()
-        } else {
-            statuses.join(", ")
-        };
-        eprintln!("{} points: {done}", show::count(self.tally.total()));
+        let outcomes = self.outcomes.iter();
+        let outcomes = outcomes.map(|(name, found)| format!("{} {name}", count(*found)));
+        let outcomes = outcomes.collect::<Vec<_>>().join(", ");
+        eprintln!("{} points: {outcomes}", count(total));
         if !self.violated.is_empty() {
-            let violated: Vec<_> = self
-                .violated
-                .iter()
-                .map(|(name, found)| format!("{name} ({})", show::count(*found)))
-                .collect();
-            eprintln!("inputs violated: {}", violated.join(", "));
+            let violated = self.violated.iter();
+            let violated = violated.map(|(name, found)| format!("{name} ({})", count(*found)));
+            eprintln!(
+                "inputs violated: {}",
+                violated.collect::<Vec<_>>().join(", ")
+            );
         }
-        if let Some(calibration) = &self.calibration {
+        if let Some(calibration) = &calibration {
             eprintln!("guard, {}", labels::promise(calibration));
         }
-    }
-
-    fn json(&self) -> serde_json::Value {
-        let statuses = self
-            .tally
-            .iter()
-            .map(|(status, found)| (status.name().to_owned(), found.into()));
-        let statuses: serde_json::Map<_, _> = statuses.collect();
-        json!({
-            "points": self.tally.total(),
-            "statuses": statuses,
-            "violated": self.violated,
-            "statistical": self.calibration.is_some(),
-            "precision_lower_bound": self.calibration.map(|found| found.precision_lower_bound),
-        })
     }
 }

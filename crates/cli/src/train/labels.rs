@@ -1,25 +1,21 @@
 //! Labelled points in place of a set.
 
-use std::panic;
 use std::path::Path;
-use std::process;
 
 use anyhow::{Context, Result};
-use fabproj::data::labelled::{self, Columns, LabelledData, LabelledError};
-use fabproj::set::{Calibration, Learned, LearnedRecord};
-use fabproj::train::{LabelledConfig, Session, learn_set};
+use fabproj::labelled::{
+    Calibration, Columns, LabelledData, LabelledSettings, LearnedRecord, is_labelled_file, read,
+};
 
-use super::progress::Progress;
-use crate::failure::wrong_usage;
-use crate::options::Common;
+use crate::failure::{missing_feature, wrong_usage};
 use crate::show::{confidence, count, percent};
 
 /// Steps of the discriminator in a quick training.
 const QUICK_STEPS: u64 = 2500;
-/// Fewer feasible points than this share are worth a word.
+/// A smaller share of feasible points is worth a warning.
 const RARE: f64 = 0.03;
 
-/// What the columns of labelled points mean, and how sure their guard is to be.
+/// The columns of labelled points, and the precision of their guard.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Labelled points")]
 pub struct Labels {
@@ -28,11 +24,11 @@ pub struct Labels {
     label: Option<String>,
 
     /// The columns of y, separated by commas [default: those named y and a number; if there are none,
-    /// all that are nothing else]
+    /// all others]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     y: Vec<String>,
 
-    /// The columns of the parameters x, separated by commas [default: those named x and a number]
+    /// The columns of x, separated by commas [default: those named x and a number]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     x: Vec<String>,
 
@@ -40,40 +36,32 @@ pub struct Labels {
     #[arg(long, value_name = "N")]
     state_dim: Option<usize>,
 
-    /// The share of truly feasible ones among the points that the guard accepts [default: 0.99]
+    /// The share of truly feasible points among those that the guard accepts [default: 0.99]
     #[arg(long, value_name = "P")]
     guard_precision: Option<f64>,
 }
 
-/// Labelled points from a file.
-pub struct Points {
-    pub data: LabelledData,
-    name: String,
-}
-
 impl Labels {
     /// The points, if the set is a file of them.
-    pub fn read(&self, set: &str) -> Result<Option<Points>> {
+    pub fn read(&self, set: &str) -> Result<Option<LabelledData>> {
         let path = Path::new(set);
-        if !labelled::is_labelled_file(path) {
+        if !is_labelled_file(path) {
             return self.check_unused();
         }
-        let usual = Columns::default();
+        if cfg!(not(feature = "parquet")) && set.to_lowercase().ends_with(".parquet") {
+            return Err(missing_feature(format!("{set}: Parquet files")));
+        }
         let columns = Columns {
             y: self.y.clone(),
             x: self.x.clone(),
-            label: self.label.clone().unwrap_or(usual.label),
+            label: self.label.clone().unwrap_or(Columns::default().label),
             state_dim: self.state_dim,
         };
         let data = read(path, &columns).with_context(|| format!("in {set}"))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Some(Points {
-            data,
-            name: name.into_owned(),
-        }))
+        Ok(Some(data))
     }
 
-    fn check_unused(&self) -> Result<Option<Points>> {
+    fn check_unused(&self) -> Result<Option<LabelledData>> {
         let used = [
             ("--label", self.label.is_some()),
             ("--y", !self.y.is_empty()),
@@ -84,54 +72,22 @@ impl Labels {
         match used.iter().find(|(_, used)| *used) {
             None => Ok(None),
             Some((flag, _)) => Err(wrong_usage(format!(
-                "{flag} is for labelled points, whose files end in .{}",
-                labelled::ENDINGS.join(", .")
+                "{flag} is for labelled points (.csv, .npz, .parquet)"
             ))),
         }
     }
 
-    pub fn config(&self, quick: bool) -> Result<LabelledConfig> {
-        let mut config = LabelledConfig::default();
+    /// The settings of learning the set.
+    pub fn settings(&self, quick: bool) -> Result<LabelledSettings> {
+        let mut settings = LabelledSettings::default();
         if quick {
-            config.steps = QUICK_STEPS;
+            settings.steps = QUICK_STEPS;
         }
-        config.precision = self.guard_precision.unwrap_or(config.precision);
-        config.validate().map_err(|error| {
-            wrong_usage(format!("--guard-precision {}: {error}", config.precision))
+        settings.precision = self.guard_precision.unwrap_or(settings.precision);
+        settings.validate().map_err(|error| {
+            wrong_usage(format!("--guard-precision {}: {error}", settings.precision))
         })?;
-        Ok(config)
-    }
-}
-
-/// The points of a file. Parquet's reader panics on some damaged ones, and the release build cannot unwind
-/// to tell of it: then the program ends here.
-fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
-    let usual = panic::take_hook();
-    let name = path.display().to_string();
-    panic::set_hook(Box::new(move |_| {
-        eprintln!("error: in {name}: the file is damaged: its parts contradict each other");
-        process::exit(1);
-    }));
-    let data = labelled::read(path, columns);
-    panic::set_hook(usual);
-    data
-}
-
-impl Points {
-    /// Learns what is feasible, and tells what the points held.
-    pub fn learn(&self, config: &LabelledConfig, common: &Common) -> Result<Learned> {
-        common.note(format_args!(
-            "learning what is feasible from {} labelled points",
-            count(self.data.rows())
-        ));
-        let progress = Progress::new(common.quiet);
-        let session = Session {
-            observers: vec![&progress],
-            ..Session::default()
-        };
-        let learned = learn_set(&self.name, &self.data, config, common.seed, &session);
-        progress.finish();
-        Ok(learned?)
+        Ok(settings)
     }
 }
 
@@ -159,7 +115,7 @@ pub fn points(record: &LearnedRecord) -> String {
 pub fn promise(calibration: &Calibration) -> String {
     format!(
         "statistical: at least {} of what it accepts is feasible ({} sure); {} of {} accepted held-out \
-         points were, {} of the {} that only just passed; it accepts {} of the feasible ones",
+         points were, {} of the {} with the lowest scores; it accepts {} of the feasible ones",
         percent(calibration.precision_lower_bound),
         confidence(calibration.confidence),
         count(calibration.accepted_feasible),
@@ -170,33 +126,33 @@ pub fn promise(calibration: &Calibration) -> String {
     )
 }
 
-/// What is not good about the points, and what to try.
+/// What is wrong with the points, and what to try.
 pub fn warnings(record: &LearnedRecord) -> Vec<String> {
     let (points, calibration) = (&record.points, &record.calibration);
     let mut warnings = Vec::new();
     for column in &points.constant {
         warnings.push(format!(
-            "column `{column}` has the same value in every row: it was left out, and the model does not \
+            "column `{column}` has the same value in every row; it was left out, and the model does not \
              change it"
         ));
     }
     if points.contradictory > 0 {
         warnings.push(format!(
             "{} rows contradict each other (the same numbers with both labels) and were left out; check \
-             how they were labelled, or whether a parameter is missing",
+             their labels, or whether a column of x is missing",
             count(points.contradictory)
         ));
     }
     if points.feasible_share() < RARE {
         warnings.push(format!(
-            "only {} of the points are feasible; more of them near the feasible ones would help",
+            "only {} of the points are feasible; add points near the feasible ones",
             percent(points.feasible_share())
         ));
     }
     if calibration.precision_lower_bound < calibration.target {
         warnings.push(format!(
-            "the guard promises {}, not the {} that was asked for: {} held-out points passed it, {} of \
-             them feasible; label more points, above all near the boundary",
+            "the guard promises a precision of {}, not {}: it accepted {} held-out points, {} of them \
+             feasible; label more points, above all near the boundary",
             percent(calibration.precision_lower_bound),
             percent(calibration.target),
             count(calibration.accepted),
@@ -205,8 +161,8 @@ pub fn warnings(record: &LearnedRecord) -> Vec<String> {
     }
     if calibration.recall() < 0.8 {
         warnings.push(format!(
-            "to be that sure, the guard refuses {} of the feasible held-out points: the model covers the \
-             rest; label more points near the boundary, or lower --guard-precision",
+            "for this precision the guard rejects {} of the feasible held-out points; label more points near \
+             the boundary, or lower --guard-precision",
             percent(1.0 - calibration.recall())
         ));
     }

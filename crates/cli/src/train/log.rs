@@ -1,25 +1,25 @@
-//! The log of a training: one JSON object a line.
+//! The log of a training: one JSON object per line.
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use fabproj::train::{Event, Observer};
+use fabproj::{Event, Observer};
 use serde_json::{Map, Value, json};
 
 /// Writes every event with the seconds since the start.
 pub struct Log {
     pub path: PathBuf,
     started: Instant,
-    /// Nothing any more once writing has failed: a log must not end a training.
+    /// `None` once writing has failed: a log must not end a training.
     file: Mutex<Option<File>>,
 }
 
 impl Log {
-    /// Begins a log, or goes on with one.
+    /// Starts a log, or appends to one.
     pub fn open(path: PathBuf, append: bool) -> Result<Self> {
         let file = File::options()
             .create(true)
@@ -44,7 +44,7 @@ impl Log {
         let Ok(mut file) = self.file.lock() else {
             return;
         };
-        // One write a line: lines of a killed process are whole.
+        // One write per line, so that a killed process leaves whole lines.
         let written = file
             .as_mut()
             .map(|file| file.write_all(format!("{line}\n").as_bytes()));
@@ -91,9 +91,4 @@ fn named<'n>(values: impl Iterator<Item = (&'n str, f64)>) -> Map<String, Value>
     values
         .map(|(name, value)| (name.to_owned(), json!(value)))
         .collect()
-}
-
-/// The log's place beside a model.
-pub fn beside(model: &Path) -> PathBuf {
-    super::with_suffix(model, ".log.jsonl")
 }

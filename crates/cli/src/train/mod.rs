@@ -1,38 +1,33 @@
 //! `fabproj train`: from a set to a model file.
 
-mod checkpoints;
 pub(crate) mod labels;
 mod log;
-mod preset;
 mod progress;
 mod settings;
 mod summary;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use fabproj::certify::{Plan, certify};
-use fabproj::core::Model;
-use fabproj::data::labelled::LabelledData;
-use fabproj::file::{ModelFile, Record};
-use fabproj::set::{ConstraintSet, Counted, Learned};
-use fabproj::train::Session;
+use fabproj::labelled::{LabelledData, is_labelled_file, learn};
+use fabproj::set::{Counted, Set};
+use fabproj::{Checkpoints, Model, Plan, Recipe, Session, Settings, TrainError, train_with};
 use serde_json::{Value, json};
 
-use self::checkpoints::{Folder, Identity};
-use self::labels::{Labels, Points};
+use self::labels::Labels;
 use self::log::Log;
-pub use self::preset::Preset;
 use self::progress::Progress;
-pub use self::settings::Settings;
+use self::settings::Preset;
+pub use self::settings::SettingOptions;
 use self::summary::Summary;
 use crate::interrupt::{STOPPED, stop_on_interrupt};
-use crate::opened::{Opened, find_set};
 use crate::options::Common;
-use crate::{bench, plot};
+use crate::show::count;
+use crate::{bench, find, plot};
 
 /// Single calls that are timed for the summary.
 const TIMED_CALLS: usize = 20_000;
@@ -40,25 +35,25 @@ const TIMED_CALLS: usize = 20_000;
 /// What `fabproj train` is asked for.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The model is certified before it is saved, and is saved as a whole or not at all. Beside \
-                  it, MODEL.log.jsonl tells how the training went, one JSON object a line. While the \
-                  training runs, MODEL.checkpoint/ keeps its state: after Ctrl-C (exit code 130) or a \
-                  crash, the same command with --resume goes on, to the same model bit for bit.\n\n\
+    after_help = "The model is certified, then saved as a whole or not at all. MODEL.log.jsonl records the \
+                  training, one JSON object per line. MODEL.checkpoint/ holds its state while it runs: after \
+                  Ctrl-C (exit code 130) or a crash, the same command with --resume goes on and gives the \
+                  same model, bit for bit.\n\n\
                   Example:\n  fabproj train two-moons -o moons.safetensors --plot moons.svg\n  \
-                  fabproj train shell-5d --preset small --seed 3 --set phase-two=9000"
+                  fabproj train shell-5d --preset small --seed 3 --setting phase-two=9000"
 )]
 pub struct Arguments {
-    #[command(flatten)]
-    task: Task,
-
-    /// Where the settings start from
+    /// The settings to start from
     #[arg(long, value_enum, default_value_t = Preset::Default)]
     preset: Preset,
 
-    /// Membership queries that training and certificate may make together, for sets that are costly to
-    /// ask
+    /// Limit of membership queries, training and certificate together, for sets that are costly to ask
     #[arg(long, value_name = "N")]
     max_queries: Option<u64>,
+
+    // Last: the heading of its last options would go on.
+    #[command(flatten)]
+    task: Task,
 }
 
 /// What every training is asked for, whatever its recipe.
@@ -74,171 +69,149 @@ pub struct Task {
 
     /// The settings of the training.
     #[command(flatten)]
-    pub settings: Settings,
+    pub settings: SettingOptions,
 
-    /// Go on with the training that was stopped
+    /// Resume the training that was stopped
     #[arg(long)]
     resume: bool,
 
-    /// Replace an existing model, and begin anew where a training was stopped
+    /// Replace an existing model, and discard the checkpoints of a stopped training
     #[arg(long, conflicts_with = "resume")]
     force: bool,
 
-    /// Draw the result into a figure (.svg or .png)
+    /// Draw the result into a figure (.svg, or .png in a build with that feature)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+
+    /// Fresh points of each kind for the certificate [default: 100000, or what --max-queries leaves]
+    #[arg(long, value_name = "N")]
+    samples: Option<usize>,
 
     #[command(flatten)]
     labels: Labels,
 
-    /// Fresh points of each kind that the certificate is made from [default: 100000, or what
-    /// --max-queries leaves]
-    #[arg(long, value_name = "N")]
-    samples: Option<usize>,
-}
-
-/// A way to train, with its settings.
-pub trait Recipe {
-    /// The preset's name, as the model file keeps it.
-    fn name(&self) -> String;
-
-    /// All settings.
-    fn config(&self) -> Result<Value>;
-
-    /// What to try where a model falls short.
-    fn advice(&self) -> &'static str;
-
-    /// Trains for a set. Where labelled points are all that is known, `set` is what was learned from them.
-    fn train(
-        &self,
-        set: &dyn ConstraintSet,
-        labelled: Option<&LabelledData>,
-        seed: u64,
-        session: &Session,
-    ) -> Result<Outcome>;
-}
-
-/// How a training ended.
-pub enum Outcome {
-    /// With a model.
-    Trained {
-        /// The model.
-        model: Box<Model>,
-        /// What is known about the training, for the model file.
-        training: Value,
-    },
-    /// By the stop flag.
-    Stopped,
+    /// The labelled points, once they are read.
+    #[arg(skip)]
+    points: OnceCell<Option<Box<LabelledData>>>,
 }
 
 /// Runs `fabproj train`.
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
-    let queries = arguments
-        .max_queries
-        .map(|queries| ((1.0 - CERTIFICATE_SHARE) * queries as f64) as u64);
-    let recipe = arguments.preset.recipe(&arguments.task.settings, queries)?;
-    train(&arguments.task, common, recipe, arguments.max_queries)
+    let Arguments { task, preset, .. } = arguments;
+    let settings = preset.settings(&task.settings, arguments.max_queries, common.seed)?;
+    let advice = preset.advice(task.settings.quick);
+    train(task, common, &settings, advice, settings.max_queries)
 }
 
-/// Trains by a recipe, certifies and saves.
+/// Trains by a recipe, certifies and saves. `advice` says what to try where a model falls short;
+/// `max_queries` limits the membership queries of training and certificate together.
+///
+/// # Errors
+/// Whatever is wrong with the task or stops the training, for [`failure::report`](crate::failure::report).
 pub fn train(
-    arguments: &Task,
+    task: &Task,
     common: &Common,
-    recipe: Box<dyn Recipe>,
+    recipe: &dyn Recipe,
+    advice: &'static str,
     max_queries: Option<u64>,
 ) -> Result<ExitCode> {
-    if let Some(figure) = &arguments.plot {
+    if let Some(figure) = &task.plot {
         plot::check(figure)?;
     }
-    let points = arguments.labels.read(&arguments.set)?;
-    let model = model_path(arguments);
-    check_place(arguments, &model)?;
-    let (set, learned) = match &points {
-        None => (find_set(&arguments.set)?, None),
-        Some(points) => {
-            let config = arguments.labels.config(arguments.settings.quick)?;
-            let set = Arc::new(points.learn(&config, common)?);
-            (Arc::clone(&set) as Arc<dyn ConstraintSet>, Some(set))
-        }
-    };
+    task.labelled()?;
+    let model = task.model();
+    task.check_place(&model)?;
     let training = Training {
-        arguments,
+        task,
         common,
-        set: Counted::new(set),
-        points,
-        learned,
         recipe,
+        advice,
         max_queries,
+        set: Counted::new(task.find_set(common)?),
         model,
     };
     training.run()
 }
 
-/// Share of the queries that is left for the certificate at least.
-const CERTIFICATE_SHARE: f64 = 0.3;
-/// Queries that a point of the certificate may cost: input, projection, guard and its repairs, the search
-/// whether C(x) is empty; and decodes inside and on the surface of each chart.
-const QUERIES_PER_SAMPLE: u64 = 8;
-const QUERIES_PER_CHART: u64 = 2;
-/// Fewer points say nothing.
-const LEAST_SAMPLES: usize = 100;
-
-impl Training<'_> {
-    /// What the certificate draws, after so many queries.
-    fn plan(&self, queries: u64, charts: usize, seed: u64) -> Plan {
-        let usual = Plan::default().samples;
-        let left = self.max_queries.map(|most| {
-            let cost = QUERIES_PER_SAMPLE + QUERIES_PER_CHART * charts as u64;
-            let samples = most.saturating_sub(queries) / cost;
-            (samples as usize).clamp(LEAST_SAMPLES, usual)
-        });
-        Plan {
-            samples: self.arguments.samples.or(left).unwrap_or(usual),
-            sparing: self.max_queries.is_some(),
-            seed,
-            ..Plan::default()
-        }
+impl Task {
+    /// The labelled points, if the set is a file of them.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file, or with options that belong to labelled points only.
+    pub fn labelled(&self) -> Result<Option<&LabelledData>> {
+        let points = match self.points.get() {
+            Some(points) => points,
+            None => {
+                let points = self.labels.read(&self.set)?;
+                self.points.get_or_init(|| points.map(Box::new))
+            }
+        };
+        Ok(points.as_deref())
     }
-}
 
-/// Where the model goes unless told otherwise.
-fn model_path(arguments: &Task) -> PathBuf {
-    arguments.output.clone().unwrap_or_else(|| {
-        let name = Path::new(&arguments.set).file_name().unwrap_or_default();
+    /// The set: built in, described by a file, or learned from labelled points.
+    fn find_set(&self, common: &Common) -> Result<Arc<dyn Set>> {
+        let Some(points) = self.labelled()? else {
+            return find::set(&self.set);
+        };
+        let settings = self.labels.settings(self.settings.quick)?;
+        let rows = count(points.rows());
+        common.note(format_args!("learning the set from {rows} labelled points"));
+        let progress = Progress::new(common.quiet);
+        let session = Session::new().observe(&progress);
+        let name = Path::new(&self.set).file_name().unwrap_or_default();
         let name = name.to_string_lossy();
-        PathBuf::from(format!(
-            "{}.safetensors",
-            [".toml", ".csv", ".npz", ".parquet"]
-                .iter()
-                .find_map(|ending| name.strip_suffix(ending))
-                .unwrap_or(&name)
-        ))
-    })
+        let learned = learn(&name, points, &settings, common.seed, &session);
+        progress.finish();
+        Ok(Arc::new(learned?))
+    }
+
+    /// The model file.
+    fn model(&self) -> PathBuf {
+        if let Some(output) = &self.output {
+            return output.clone();
+        }
+        let path = Path::new(&self.set);
+        let file = is_labelled_file(path) || self.set.ends_with(".toml");
+        let name = if file {
+            path.file_stem()
+        } else {
+            path.file_name()
+        };
+        with_suffix(Path::new(name.unwrap_or_default()), ".safetensors")
+    }
+
+    /// Refuses to overwrite a model or the state of a training.
+    fn check_place(&self, model: &Path) -> Result<()> {
+        let path = model.display();
+        if model.is_dir() {
+            bail!("{path} is a folder; name a file with -o MODEL");
+        }
+        let checkpoints = checkpoints(model);
+        let exist = Checkpoints::exist(&checkpoints);
+        let folder = checkpoints.display();
+        if self.resume && !exist {
+            bail!("nothing to resume: {folder} holds no checkpoints; train without --resume");
+        }
+        if self.force || self.resume {
+            return Ok(());
+        }
+        if exist {
+            bail!(
+                "{folder} holds the checkpoints of a stopped training: --resume resumes it, --force starts \
+                 again"
+            );
+        }
+        if model.exists() {
+            bail!("{path} exists: --force replaces it, -o MODEL names another file");
+        }
+        Ok(())
+    }
 }
 
-/// Refuses to overwrite a model or the state of another training.
-fn check_place(arguments: &Task, model: &Path) -> Result<()> {
-    if model.is_dir() {
-        bail!("{} is a folder; name a file with -o MODEL", model.display());
-    }
-    if arguments.force || arguments.resume {
-        return Ok(());
-    }
-    let checkpoints = checkpoints::beside(model);
-    if Folder::exists(&checkpoints) {
-        bail!(
-            "{} holds the state of a training that was stopped: --resume goes on with it, --force \
-             begins anew",
-            checkpoints.display()
-        );
-    }
-    if model.exists() {
-        bail!(
-            "{} exists: --force replaces it when the training is done, -o MODEL names another file",
-            model.display()
-        );
-    }
-    Ok(())
+/// The folder of checkpoints beside a model.
+fn checkpoints(model: &Path) -> PathBuf {
+    with_suffix(model, ".checkpoint")
 }
 
 /// A path with more at its end.
@@ -250,128 +223,123 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 /// One run of the command.
 struct Training<'a> {
-    arguments: &'a Task,
+    task: &'a Task,
     common: &'a Common,
-    set: Counted<Arc<dyn ConstraintSet>>,
-    /// The labelled points and what was learned from them, if they are all that is known.
-    points: Option<Points>,
-    learned: Option<Arc<Learned>>,
-    recipe: Box<dyn Recipe>,
+    recipe: &'a dyn Recipe,
+    advice: &'static str,
     max_queries: Option<u64>,
+    set: Counted<Arc<dyn Set>>,
     model: PathBuf,
 }
 
 impl Training<'_> {
-    fn identity(&self) -> Result<Identity> {
-        Ok(Identity {
-            set: self.arguments.set.clone(),
-            set_hash: self.set.description().hash(),
-            preset: self.recipe.name(),
-            config: self.recipe.config()?,
-            seed: self.common.seed,
-        })
-    }
-
     fn run(&self) -> Result<ExitCode> {
         let started = Instant::now();
-        let identity = self.identity()?;
-        // The log comes first: a place that cannot be written to shows itself before hours of work.
-        let log = Log::open(log::beside(&self.model), self.arguments.resume)?;
-        let folder = checkpoints::beside(&self.model);
-        let folder = if self.arguments.resume {
-            Folder::resume(folder, &identity)?
-        } else {
-            Folder::begin(folder, &identity)?
-        };
-        log.write(
-            json!({ "event": "start", "resumed": self.arguments.resume, "training": identity }),
-        );
-        let stop = stop_on_interrupt()?;
+        // The log comes first: a place that cannot be written to is found before hours of work.
+        let log = Log::open(with_suffix(&self.model, ".log.jsonl"), self.task.resume)?;
+        let checkpoints = self.checkpoints()?;
+        log.write(json!({
+            "event": "start",
+            "resumed": self.task.resume,
+            "set": self.set.description().name(),
+            "recipe": self.recipe.name(),
+            "seed": self.recipe.seed(),
+            "settings": serde_json::from_str::<Value>(&self.recipe.settings_json())?,
+        }));
         let progress = Progress::new(self.common.quiet);
-        let session = Session {
-            observers: vec![&progress, &log],
-            store: Some(&folder),
-            stop: Some(stop),
-        };
-        let outcome = self.recipe.train(
-            &self.set,
-            self.points.as_ref().map(|points| &points.data),
-            self.common.seed,
-            &session,
-        );
+        let session = Session::new()
+            .observe(&progress)
+            .observe(&log)
+            .checkpoints(&checkpoints)
+            .stop(stop_on_interrupt()?);
+        let trained = train_with(&self.set, self.recipe, &session);
         progress.finish();
-        let (model, training) = match outcome? {
-            Outcome::Trained { model, training } => (model, training),
-            Outcome::Stopped => {
+        let model = match trained {
+            Err(TrainError::Stopped) => {
                 log.write(json!({ "event": "stopped" }));
-                return self.stopped();
+                return Ok(stopped());
             }
+            Err(TrainError::OtherTraining { differences }) => bail!(
+                "the checkpoints belong to another training ({}); resume with the same set, settings and \
+                 seed, or start again with --force",
+                differences.join("; ")
+            ),
+            trained => trained?,
         };
-        let mut record = Record::of(&self.set);
-        record.preset = identity.preset;
-        record.seed = identity.seed;
-        record.config = identity.config;
-        record.training = training;
-        let mut file = ModelFile {
-            model: *model,
-            record,
-        };
-        if let Some(learned) = &self.learned {
-            learned.save_into(&mut file);
-        }
-        let summary = self.complete(file, &log, started)?;
-        folder.discard()?;
+        let summary = self.complete(model, &log, started)?;
+        checkpoints
+            .remove()
+            .context("the model is saved, but its checkpoints cannot be removed")?;
         summary.print(self.common)?;
         Ok(ExitCode::SUCCESS)
     }
 
+    /// The checkpoints to resume from, or none.
+    fn checkpoints(&self) -> Result<Checkpoints> {
+        let path = checkpoints(&self.model);
+        let failed = || format!("cannot write checkpoints to {}", path.display());
+        if path.exists() && !self.task.resume {
+            let old = Checkpoints::folder(&path).with_context(failed)?;
+            old.remove().with_context(failed)?;
+        }
+        Checkpoints::folder(&path).with_context(failed)
+    }
+
+    /// What the certificate draws after so many queries.
+    fn plan(&self, queries: u64, charts: usize) -> Plan<'static> {
+        let settings = Settings {
+            seed: self.common.seed,
+            max_queries: self.max_queries,
+            ..Settings::default()
+        };
+        let plan = settings.plan(queries, charts);
+        Plan {
+            samples: self.task.samples.unwrap_or(plan.samples),
+            ..plan
+        }
+    }
+
     /// Certifies and saves what was trained.
-    fn complete(&self, mut file: ModelFile, log: &Log, started: Instant) -> Result<Summary> {
+    fn complete(&self, mut model: Model, log: &Log, started: Instant) -> Result<Summary> {
         let training_seconds = started.elapsed().as_secs_f64();
-        let projector = file.projector()?;
         let training_queries = self.set.queries();
-        let (charts, seed) = (projector.charts(), self.common.seed);
-        let plan = self.plan(training_queries, charts, seed);
-        let certificate = certify(&self.set, &projector, &plan)?;
+        let plan = self.plan(training_queries, model.projector().charts());
+        let certificate = model.certify(&self.set, &plan)?.clone();
         let queries = (training_queries, self.set.queries() - training_queries);
-        file.record.certificate = Some(serde_json::to_value(&certificate)?);
-        file.save(&self.model).context(
-            "the model was trained, but not saved; its checkpoints are kept: the same command with \
-             --resume saves it in a moment",
+        model.save(&self.model).context(
+            "the model was trained but not saved; its checkpoints are kept: the same command with --resume \
+             saves it",
         )?;
         log.write(json!({ "event": "certified", "certificate": certificate }));
         log.write(json!({ "event": "saved", "model": self.model.display().to_string() }));
-        let opened = Opened {
-            path: self.model.clone(),
-            file,
-            projector,
-        };
         let mut files = vec![self.model.clone(), log.path.clone()];
-        if let Some(figure) = &self.arguments.plot {
-            plot::write(&opened, &self.set, figure, plot::WIDTH, self.common)?;
+        if let Some(figure) = &self.task.plot {
+            plot::write(&model, &self.set, figure, plot::WIDTH, self.common.seed)?;
             files.push(figure.clone());
         }
-        let latency = bench::quick_latency(&opened, TIMED_CALLS)?;
+        let latency = bench::quick_latency(&model, TIMED_CALLS)?;
         Ok(Summary {
+            model,
             certificate,
-            training: opened.file.record.training,
             latency_ns: (latency.p50_ns, latency.p99_ns),
             training_seconds,
             seconds: started.elapsed().as_secs_f64(),
             files,
-            advice: self.recipe.advice(),
+            advice: self.advice,
             queries,
-            learned: self.learned.as_ref().map(|set| set.record().clone()),
         })
     }
+}
 
-    fn stopped(&self) -> Result<ExitCode> {
-        let mut words: Vec<String> = std::env::args().skip(1).collect();
-        words.retain(|word| word != "--force" && word != "--resume");
-        eprintln!(
-            "stopped; nothing is lost. Go on with:\n  fabproj {} --resume",
-            words.join(" ")
-        );
-        Ok(ExitCode::from(STOPPED))
+/// Says how to resume.
+fn stopped() -> ExitCode {
+    let mut words: Vec<String> = std::env::args().collect();
+    words.retain(|word| word != "--force" && word != "--resume");
+    if let Some(command) = words.first_mut() {
+        let name = Path::new(command).file_name().unwrap_or_default();
+        *command = name.to_string_lossy().into_owned();
     }
+    let command = words.join(" ");
+    eprintln!("stopped; the checkpoints are saved. To resume:\n  {command} --resume");
+    ExitCode::from(STOPPED)
 }

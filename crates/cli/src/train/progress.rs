@@ -1,6 +1,6 @@
 //! The progress of a training.
 
-use fabproj::train::{Event, Observer};
+use fabproj::{Event, Observer};
 
 use crate::bar::Bar;
 use crate::show;

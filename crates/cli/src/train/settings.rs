@@ -3,66 +3,117 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use fabproj::near::near_names;
+use fabproj::Settings;
+use fabproj::support::{did_you_mean, near_names};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::failure::wrong_usage;
 
+/// The settings to start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Preset {
+    /// The best known recipe
+    Default,
+    /// The same with small networks, for tight loops
+    Small,
+}
+
+impl Preset {
+    /// The preset's settings with the changes that were asked for.
+    pub fn settings(
+        self,
+        options: &SettingOptions,
+        max_queries: Option<u64>,
+        seed: u64,
+    ) -> Result<Settings> {
+        let base = match (self, options.quick) {
+            (Self::Default, false) => Settings::default(),
+            (Self::Default, true) => Settings::quick(),
+            (Self::Small, false) => Settings::small(),
+            (Self::Small, true) => Settings::quick_small(),
+        };
+        let adjusted = options.adjusted(&base)?;
+        let settings = Settings {
+            seed,
+            preset: base.preset,
+            max_queries: max_queries.or(adjusted.max_queries),
+            ..adjusted
+        };
+        settings.validate().map_err(wrong_usage)?;
+        Ok(settings)
+    }
+
+    /// What to try where a model falls short.
+    pub fn advice(self, quick: bool) -> &'static str {
+        match self {
+            _ if quick => "train without --quick",
+            Self::Default => {
+                "try another --seed, a longer training (--setting phase-two=9000) or wider networks \
+                 (--setting width=128)"
+            }
+            Self::Small => "try --preset default, or another --seed",
+        }
+    }
+}
+
 /// The settings of a training as they are typed.
 #[derive(clap::Args)]
-pub struct Settings {
+pub struct SettingOptions {
     /// A usable model in seconds, instead of a good one
     #[arg(long)]
     pub quick: bool,
 
-    /// A TOML file of settings; what it does not name stays as in the preset
+    /// A TOML file of settings; those that it leaves out stay as in the preset
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// One setting, such as `width=32`; may be given several times
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    /// One setting, such as `width=32`; may be repeated
+    #[arg(long = "setting", value_name = "KEY=VALUE")]
     assignments: Vec<String>,
 }
 
-impl Settings {
-    /// A preset's settings with the changes that were asked for.
+impl SettingOptions {
+    /// A preset's settings with the changes that were asked for. Fields that serde skips are not kept.
+    ///
+    /// # Errors
+    /// Wrong usage for a setting that does not exist or has another type.
     pub fn adjusted<C: Serialize + DeserializeOwned>(&self, base: &C) -> Result<C> {
         adjusted(base, self.config.as_deref(), &self.assignments)
     }
 }
 
-/// The configuration `base` with the fields changed that a TOML file and assignments `key=value` name.
+/// The settings `base` with the fields changed that a TOML file and assignments `key=value` name.
 fn adjusted<C: Serialize + DeserializeOwned>(
     base: &C,
     file: Option<&Path>,
     assignments: &[String],
 ) -> Result<C> {
-    let mut config = serde_json::to_value(base)?;
+    let mut settings = serde_json::to_value(base)?;
     if let Some(path) = file {
+        let name = path.display();
         let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read the configuration {}", path.display()))?;
+            .with_context(|| format!("cannot read the settings {name}"))?;
         let table: toml::Table = toml::from_str(&text).map_err(|error| {
             let reason = error.to_string();
-            anyhow!("{} is not TOML: {}", path.display(), reason.trim_end())
+            anyhow!("cannot parse {name} as TOML: {}", reason.trim_end())
         })?;
         for (key, value) in table {
             let value = serde_json::to_value(value)?;
-            let place = format!("{}, {key}", path.display());
-            assign::<C>(&mut config, &key, value, &place)?;
+            assign::<C>(&mut settings, &key, value, &format!("{name}, {key}"))?;
         }
     }
     for assignment in assignments {
+        let place = format!("--setting {assignment}");
         let Some((key, text)) = assignment.split_once('=') else {
             return Err(wrong_usage(format!(
-                "--set {assignment}: expected KEY=VALUE, such as --set width=32"
+                "{place}: expected KEY=VALUE, such as --setting width=32"
             )));
         };
-        let place = format!("--set {assignment}");
-        assign::<C>(&mut config, key.trim(), value(text.trim()), &place)?;
+        assign::<C>(&mut settings, key.trim(), value(text.trim()), &place)?;
     }
-    Ok(serde_json::from_value(config)?)
+    Ok(serde_json::from_value(settings)?)
 }
 
 /// A value as TOML writes it; text needs no quotation marks.
@@ -73,38 +124,45 @@ fn value(text: &str) -> Value {
     parsed.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Changes one field (`part.field` within a part) and sees whether the whole can still be read, so that
-/// an error names the field at fault.
+/// Changes one field (`part.field` within a part) and checks that the whole can still be read, so that an
+/// error names the field at fault.
 fn assign<C: DeserializeOwned>(
-    config: &mut Value,
+    settings: &mut Value,
     key: &str,
     value: Value,
     place: &str,
 ) -> Result<()> {
-    put(config, key, value).map_err(|problem| wrong_usage(format!("{place}: {problem}")))?;
-    serde_json::from_value::<C>(config.clone())
-        .map(|_| ())
-        .map_err(|error| wrong_usage(format!("{place}: {error}")))
+    let wrong = |problem: String| wrong_usage(format!("{place}: {problem}"));
+    let unknown = put(settings, key, value.clone()).err();
+    if let Some(problem) = &unknown {
+        // Some settings are not written while they have their usual value: whether this is one of them is
+        // found by reading it.
+        match settings {
+            Value::Object(fields) if !key.contains('.') && !value.is_object() => {
+                fields.insert(key.replace('_', "-"), value);
+            }
+            _ => return Err(wrong(problem.clone())),
+        }
+    }
+    match serde_json::from_value::<C>(settings.clone()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(wrong(unknown.unwrap_or_else(|| error.to_string()))),
+    }
 }
 
-fn put(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
+fn put(settings: &mut Value, key: &str, value: Value) -> Result<(), String> {
     let (first, rest) = match key.split_once('.') {
         Some((first, rest)) => (first, Some(rest)),
         None => (key, None),
     };
-    let Value::Object(fields) = config else {
-        return Err(format!("there is nothing within it called `{key}`"));
+    let Value::Object(fields) = settings else {
+        return Err(format!("it has no part `{key}`"));
     };
-    let name = known(fields, first).ok_or_else(|| {
+    let Some(name) = known(fields, first) else {
         let near = near_names(first, fields.keys().map(String::as_str));
-        format!(
-            "there is no setting `{first}`; near names: {}",
-            near.join(", ")
-        )
-    })?;
-    let Some(field) = fields.get_mut(&name) else {
-        return Err(format!("there is no setting `{first}`"));
+        return Err(format!("unknown setting `{first}`{}", did_you_mean(&near)));
     };
+    let field = fields.entry(name).or_insert(Value::Null);
     match (rest, value) {
         (Some(rest), value) => put(field, rest, value),
         // A table of a file changes the fields that it names and leaves the others.
@@ -118,7 +176,7 @@ fn put(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
     }
 }
 
-/// The field's own spelling: `-` and `_` are the same to a person.
+/// The field's own spelling: `-` and `_` mean the same.
 fn known(fields: &Map<String, Value>, key: &str) -> Option<String> {
     let plain = |text: &str| text.replace('-', "_");
     fields
@@ -196,14 +254,31 @@ mod tests {
     fn what_is_wrong_is_named() {
         let message = |assignment: &str| with(&[assignment]).unwrap_err().to_string();
         assert!(
-            message("widht=3").contains("near names: width"),
+            message("widht=3").contains("unknown setting `widht`; did you mean `width`"),
             "{}",
             message("widht=3")
         );
-        assert!(message("width=wide").contains("--set width=wide"));
+        assert!(message("width=wide").contains("--setting width=wide"));
         assert!(message("width").contains("KEY=VALUE"));
         assert!(message("weights.hing=1").contains("hinge"));
         assert!(message("width.hinge=1").contains("hinge"));
+    }
+
+    #[test]
+    fn settings_that_are_written_only_when_unusual_can_be_set() {
+        let options = SettingOptions {
+            quick: true,
+            config: None,
+            assignments: vec!["gate_depth=3".to_owned()],
+        };
+        let settings = Preset::Default.settings(&options, Some(5000), 7).unwrap();
+        assert_eq!((settings.gate_depth, settings.seed), (3, 7));
+        assert_eq!(
+            (settings.preset, settings.max_queries),
+            ("quick", Some(5000))
+        );
+        let small = Preset::Small.settings(&options, None, 0).unwrap();
+        assert_eq!((small.preset, small.gate_depth), ("quick-small", 3));
     }
 
     #[test]

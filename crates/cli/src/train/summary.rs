@@ -1,10 +1,9 @@
-//! How a training ended: a short table, and advice where it is needed.
+//! The summary of a training: a short table, and advice where it is needed.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
-use fabproj::certify::Certificate;
-use fabproj::set::LearnedRecord;
+use fabproj::{Certificate, Model};
 use serde_json::{Value, json};
 
 use super::labels;
@@ -21,8 +20,8 @@ const GOOD_SLICE: f64 = 0.97;
 
 /// What a training gave.
 pub struct Summary {
+    pub model: Model,
     pub certificate: Certificate,
-    pub training: Value,
     /// Median and 99 % quantile of one call.
     pub latency_ns: (f64, f64),
     pub training_seconds: f64,
@@ -31,8 +30,6 @@ pub struct Summary {
     pub files: Vec<PathBuf>,
     /// What to try where the model falls short.
     pub advice: &'static str,
-    /// For a set that was learned from labelled points: what is known about it.
-    pub learned: Option<LearnedRecord>,
     /// Membership queries of the training, and of the certificate.
     pub queries: (u64, u64),
 }
@@ -46,6 +43,7 @@ impl Summary {
                 .iter()
                 .map(|path| path.display().to_string())
                 .collect();
+            let training: Value = serde_json::from_str(&self.model.record().training_json())?;
             return show::print_json(&json!({
                 "model": files.first(),
                 "files": files,
@@ -54,11 +52,12 @@ impl Summary {
                 "p50_ns": self.latency_ns.0,
                 "p99_ns": self.latency_ns.1,
                 "certificate": self.certificate,
-                "training": self.training,
+                "training": training,
+                "met_goals": self.model.met_goals(),
                 "queries": self.queries.0,
                 "certificate_queries": self.queries.1,
                 "statistical": self.certificate.statistical,
-                "learned": self.learned,
+                "learned": self.model.record().learned(),
                 "warnings": warnings,
             }));
         }
@@ -103,7 +102,13 @@ impl Summary {
             .iter()
             .map(|path| path.display().to_string())
             .collect();
+        let goals = if self.model.met_goals() {
+            "met"
+        } else {
+            "missed"
+        };
         let mut rows = vec![
+            row("goals", goals.to_owned()),
             row(
                 "feasible, projected",
                 bounded(certificate.raw_feasible, certificate.raw_lower_bound),
@@ -121,7 +126,7 @@ impl Summary {
         rows.extend(worst.map(|worst| row("worst slice of x", worst)));
         rows.extend(certify::empty(certificate).map(|empty| row("empty", empty)));
         rows.extend(excess);
-        if let Some(record) = &self.learned {
+        if let Some(record) = self.model.record().learned() {
             rows.push(row("labelled points", labels::points(record)));
             rows.push(row("guard", labels::promise(&record.calibration)));
         }
@@ -148,10 +153,13 @@ impl Summary {
         show::pairs(&rows)
     }
 
-    /// What is not good, and what to try.
+    /// What falls short, and what to try.
     fn warnings(&self) -> Vec<String> {
         let certificate = &self.certificate;
         let mut problems = Vec::new();
+        if !self.model.met_goals() {
+            problems.push("the training missed its goals".to_owned());
+        }
         if certificate.raw_feasible < GOOD_RAW {
             let share = percent(certificate.raw_feasible);
             problems.push(format!(
@@ -197,7 +205,7 @@ impl Summary {
         let problems = problems
             .into_iter()
             .map(|problem| format!("{problem}; {advice}"));
-        let of_points = self.learned.iter().flat_map(labels::warnings);
-        problems.chain(of_points).collect()
+        let of_points = self.model.record().learned().map(labels::warnings);
+        problems.chain(of_points.into_iter().flatten()).collect()
     }
 }

@@ -1,13 +1,12 @@
 //! Small models, files and the command itself.
-#![allow(dead_code, reason = "each test binary uses a part of this")]
 
 mod ran;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assert_cmd::Command;
-use fabproj::core::{Activation, Anchor, Blend, Chart, Frame, LatentSet, Layer, Model, Network};
-use fabproj::file::{ModelFile, Record};
+use fabproj::Model;
+use fabproj::core::{Activation, Anchor, Chart, Frame, LatentSet, Layer, Network, Weights};
 use fabproj::set::built_in;
 use tempfile::TempDir;
 
@@ -46,47 +45,32 @@ fn identity(dim: usize, inputs: usize) -> Network {
     }
 }
 
-fn unit(dim: usize) -> Frame {
-    Frame {
-        centre: vec![0.0; dim],
-        scale: vec![1.0; dim],
-    }
-}
-
-/// A model whose networks are the identity, so that it projects onto its latent set.
-fn model(dim: usize, parameter_dim: usize, latent: LatentSet, anchor: &[f32]) -> Model {
-    Model {
-        dim,
-        parameter_dim,
-        frame: unit(dim),
-        parameter_frame: unit(parameter_dim),
-        gate: None,
+/// Weights whose networks are the identity, so that they project onto their latent set.
+fn weights(dim: usize, x_dim: usize, latent: LatentSet, anchor: &[f32]) -> Weights {
+    Weights {
+        x_dim,
+        x_frame: Frame::unit(x_dim),
         charts: vec![Chart {
-            frame: unit(dim),
-            encoder: identity(dim, dim + parameter_dim),
+            frame: Frame::unit(dim),
+            encoder: identity(dim, dim + x_dim),
             latent,
-            decoders: vec![identity(dim, dim + parameter_dim)],
+            decoders: vec![identity(dim, dim + x_dim)],
             decoder_gate: None,
-            blend: Blend::Soft,
         }],
-        discriminator: None,
         anchors: vec![Anchor {
             chart: 0,
             latent: anchor.to_vec(),
-            parameters: vec![0.0; parameter_dim],
+            x: vec![0.0; x_dim],
             point: anchor.to_vec(),
         }],
-        lift: None,
+        ..Weights::identity(dim, latent)
     }
 }
 
-fn save(folder: &Path, name: &str, set: &str, model: Model) -> PathBuf {
-    let path = folder.join(name);
-    let record = Record::of(built_in(set).expect("built in").as_ref());
-    ModelFile { model, record }
-        .save(&path)
-        .expect("a writable folder");
-    path
+fn save(folder: &Path, name: &str, set: &str, weights: Weights) {
+    let set = built_in(set).expect("built in");
+    let model = Model::new(weights, &set).expect("weights that run");
+    model.save(folder.join(name)).expect("a writable folder");
 }
 
 /// A folder with models of good quality: `ring` (concentric-circles), `shell` (shell-5d), and
@@ -98,13 +82,13 @@ pub fn folder() -> TempDir {
         outer: 1.999,
         smooth: None,
     };
-    let ring = model(2, 0, shell, &[1.5, 0.0]);
+    let ring = weights(2, 0, shell, &[1.5, 0.0]);
     save(folder.path(), "ring", "concentric-circles", ring);
     save(
         folder.path(),
         "shell",
         "shell-5d",
-        model(5, 0, shell, &[1.5, 0.0, 0.0, 0.0, 0.0]),
+        weights(5, 0, shell, &[1.5, 0.0, 0.0, 0.0, 0.0]),
     );
     let disc = LatentSet::Ball {
         radius: 1.499,
@@ -114,7 +98,7 @@ pub fn folder() -> TempDir {
         folder.path(),
         "obstacle",
         "moving-obstacle",
-        model(2, 2, disc, &[1.4, 0.0]),
+        weights(2, 2, disc, &[1.4, 0.0]),
     );
     folder
 }

@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::{PackedNetwork, Scratch};
-use crate::model::{Activation, Layer, Network};
+use crate::weights::{Activation, Layer, Network};
 
 fn activation() -> impl Strategy<Value = Activation> {
     prop::sample::select(vec![

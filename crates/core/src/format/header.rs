@@ -5,22 +5,25 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::FormatError;
+use crate::equations::Equations;
 use crate::latent::LatentSet;
-use crate::lift::{Lift, MAX_LIFTED_DIM};
-use crate::model::{Activation, Blend, Chart, Model, Network};
 use crate::validate::{
-    MAX_ANCHORS, MAX_CHARTS, MAX_DECODERS, MAX_LAYERS, MAX_WIDTH, ModelError, limit,
+    MAX_ANCHORS, MAX_CHARTS, MAX_DECODERS, MAX_EQUATIONS_DIM, MAX_LAYERS, MAX_WIDTH, WeightsError,
+    limit,
 };
+use crate::weights::{Activation, Chart, Network, Weights};
 
-/// The sizes and kinds of a model's parts.
+/// The sizes and kinds of all parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Header {
+pub(super) struct Header {
     /// Version of the format.
     pub format: u32,
-    /// Dimension of y.
+    /// Dimension of y; with equations of the reduced coordinates.
     pub dim: usize,
     /// Dimension of x.
-    pub parameter_dim: usize,
+    #[serde(alias = "parameter_dim")]
+    pub x_dim: usize,
     /// The chart gate.
     #[serde(default)]
     pub gate: Option<NetworkHeader>,
@@ -31,14 +34,14 @@ pub struct Header {
     pub discriminator: Option<NetworkHeader>,
     /// Number of anchors.
     pub anchors: usize,
-    /// Dimension of the points that obey equations, where there are such.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lifted_dim: Option<usize>,
+    /// Dimension of a y that obeys equations.
+    #[serde(default, alias = "lifted_dim", skip_serializing_if = "Option::is_none")]
+    pub equations_dim: Option<usize>,
 }
 
 /// One chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ChartHeader {
+pub(super) struct ChartHeader {
     /// The encoder.
     pub encoder: NetworkHeader,
     /// The latent set.
@@ -48,13 +51,23 @@ pub struct ChartHeader {
     /// The decoder gate.
     #[serde(default)]
     pub decoder_gate: Option<NetworkHeader>,
-    /// How decoders are combined.
-    pub blend: Blend,
+    /// Only read: older files state how decoders are combined.
+    #[serde(default, skip_serializing)]
+    blend: Blend,
+}
+
+/// How older files combine decoders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Blend {
+    #[default]
+    Soft,
+    Hard,
 }
 
 /// One network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NetworkHeader {
+pub(super) struct NetworkHeader {
     /// Inputs, hidden widths, outputs.
     pub widths: Vec<usize>,
     /// After every layer but the last.
@@ -67,28 +80,27 @@ pub struct NetworkHeader {
 }
 
 impl Header {
-    /// The header of a model.
-    pub fn of(model: &Model) -> Self {
+    pub(super) fn of(weights: &Weights) -> Self {
         Self {
             format: super::VERSION,
-            dim: model.dim,
-            parameter_dim: model.parameter_dim,
-            gate: model.gate.as_ref().map(NetworkHeader::of),
-            charts: model.charts.iter().map(ChartHeader::of).collect(),
-            discriminator: model.discriminator.as_ref().map(NetworkHeader::of),
-            anchors: model.anchors.len(),
-            lifted_dim: model.lift.as_ref().map(Lift::dim),
+            dim: weights.dim,
+            x_dim: weights.x_dim,
+            gate: weights.gate.as_ref().map(NetworkHeader::of),
+            charts: weights.charts.iter().map(ChartHeader::of).collect(),
+            discriminator: weights.discriminator.as_ref().map(NetworkHeader::of),
+            anchors: weights.anchors.len(),
+            equations_dim: weights.equations.as_ref().map(Equations::dim),
         }
     }
 
     /// Checks every size against its limit, before any of them is used to allocate.
-    pub(super) fn check_limits(&self) -> Result<(), ModelError> {
+    pub(super) fn check_limits(&self) -> Result<(), WeightsError> {
         limit(|| "dim".into(), self.dim, MAX_WIDTH)?;
-        limit(|| "parameter_dim".into(), self.parameter_dim, MAX_WIDTH)?;
+        limit(|| "x_dim".into(), self.x_dim, MAX_WIDTH)?;
         limit(|| "charts".into(), self.charts.len(), MAX_CHARTS)?;
         limit(|| "anchors".into(), self.anchors, MAX_ANCHORS)?;
-        let lifted_dim = self.lifted_dim.unwrap_or(0);
-        limit(|| "lifted_dim".into(), lifted_dim, MAX_LIFTED_DIM)?;
+        let equations_dim = self.equations_dim.unwrap_or(0);
+        limit(|| "equations_dim".into(), equations_dim, MAX_EQUATIONS_DIM)?;
         let outer = [("gate", &self.gate), ("discriminator", &self.discriminator)];
         for (part, network) in outer {
             network
@@ -111,6 +123,17 @@ impl Header {
     }
 }
 
+impl Header {
+    /// Refuses hard blends, which are not supported any more.
+    pub(super) fn check_blends(&self) -> Result<(), FormatError> {
+        let hard = |chart: &ChartHeader| chart.blend == Blend::Hard;
+        match self.charts.iter().position(hard) {
+            Some(chart) => Err(FormatError::HardBlend { chart }),
+            None => Ok(()),
+        }
+    }
+}
+
 impl ChartHeader {
     fn of(chart: &Chart) -> Self {
         Self {
@@ -118,7 +141,7 @@ impl ChartHeader {
             latent: chart.latent,
             decoders: chart.decoders.iter().map(NetworkHeader::of).collect(),
             decoder_gate: chart.decoder_gate.as_ref().map(NetworkHeader::of),
-            blend: chart.blend,
+            blend: Blend::Soft,
         }
     }
 
@@ -141,7 +164,7 @@ impl NetworkHeader {
         }
     }
 
-    fn check_limits(&self, part: &str) -> Result<(), ModelError> {
+    fn check_limits(&self, part: &str) -> Result<(), WeightsError> {
         limit(
             || format!("{part}'s layers"),
             self.widths.len().saturating_sub(1),

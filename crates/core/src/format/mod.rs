@@ -1,8 +1,8 @@
 //! Model files as bytes: safetensors, with one metadata entry.
 //!
-//! The entry `"fabproj"` holds a JSON object, the [`Header`]: sizes, activations and latent sets.
-//! All arrays are tensors, so that every bit survives. Other fields of the JSON object are left to
-//! the program that wrote them (see [`read_with`] and [`write_with`]).
+//! The entry `"fabproj"` holds a JSON object: sizes, activations and latent sets. All arrays are
+//! tensors, so that every bit survives. Other fields of the JSON object are left to the program that
+//! wrote them (see [`read_with`] and [`write_with`]).
 //!
 //! Bytes are not trusted. Before anything is allocated in proportion to a number in the file, that
 //! number is checked against [`MAX_BYTES`], [`MAX_HEADER_BYTES`], [`MAX_TENSORS`] and the limits of
@@ -15,11 +15,13 @@ mod write;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::model::Model;
-use crate::validate::ModelError;
+use crate::validate::WeightsError;
+use crate::weights::Weights;
 
-pub use header::{ChartHeader, Header, NetworkHeader};
-pub use read::{Nothing, read_with};
+use header::{ChartHeader, Header, NetworkHeader};
+use read::Nothing;
+
+pub use read::read_with;
 pub use write::{WriteError, write_with};
 
 /// The version of the format that this library writes, and the newest that it reads.
@@ -33,7 +35,7 @@ pub const MAX_TENSORS: usize = 16_384;
 /// The key of the metadata entry.
 pub const METADATA_KEY: &str = "fabproj";
 
-/// Why bytes are not a model. Texts of the JSON and safetensors readers are kept as they are.
+/// Why bytes are not a model file. Texts of the JSON and safetensors readers are kept as they are.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -118,25 +120,33 @@ pub enum FormatError {
         /// The shape it has.
         found: Vec<usize>,
     },
-    /// A model that is well written but cannot run.
+    /// A chart that takes the decoder with the largest gate output alone.
+    #[error(
+        "charts[{chart}].blend is \"hard\"; only \"soft\" blends run: train the model again with soft blends"
+    )]
+    HardBlend {
+        /// Which chart.
+        chart: usize,
+    },
+    /// Weights that are well written but cannot run.
     #[error(transparent)]
-    Model(#[from] ModelError),
+    Weights(#[from] WeightsError),
 }
 
-impl Model {
-    /// Reads and [validates](Self::validate) a model.
+impl Weights {
+    /// Reads and [validates](Self::validate) the bytes of a model file.
     ///
     /// # Errors
     /// [`FormatError`]; no bytes make this panic.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
-        read_with::<Nothing>(bytes).map(|(model, _)| model)
+        read_with::<Nothing>(bytes).map(|(weights, _)| weights)
     }
 
-    /// The bytes of a model file that holds the model and nothing else. The same model gives the same
-    /// bytes.
+    /// The bytes of a model file that holds the weights and nothing else. The same weights give the
+    /// same bytes.
     ///
     /// # Errors
-    /// [`WriteError`] for a model that does not [validate](Self::validate).
+    /// [`WriteError`] for weights that do not [validate](Self::validate).
     pub fn to_bytes(&self) -> Result<Vec<u8>, WriteError> {
         write_with(self, &Nothing {})
     }

@@ -1,7 +1,7 @@
 //! Reading bytes that may be hostile.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use safetensors::tensor::TensorView;
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{ChartHeader, FormatError, Header, NetworkHeader};
 use super::{MAX_BYTES, MAX_HEADER_BYTES, MAX_TENSORS, METADATA_KEY, VERSION};
-use crate::lift::Lift;
-use crate::model::{Anchor, Chart, Frame, Layer, Model, Network};
+use crate::equations::Equations;
+use crate::weights::{Anchor, Chart, Frame, Layer, Network, Weights};
 
-/// For [`read_with`] and [`write_with`](super::write_with) when there is nothing beside the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Nothing {}
+/// For a file with nothing beside the weights.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Nothing {}
 
 /// The part of the metadata that every version has.
 #[derive(Deserialize)]
@@ -24,11 +24,25 @@ struct Versioned {
     format: u32,
 }
 
-/// Reads a model, and whatever else `R` finds among the other fields of the metadata's JSON object.
+/// Reads the weights, and whatever else `R` finds among the other fields of the metadata's JSON object.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use fabproj_core::{LatentSet, Weights, format};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Record { seed: u64 }
+/// let disc = LatentSet::Ball { radius: 0.5, smooth: None };
+/// let weights = Weights::identity(2, disc);
+/// let bytes = format::write_with(&weights, &BTreeMap::from([("seed", 7)]))?;
+/// let (read, record) = format::read_with::<Record>(&bytes)?;
+/// assert_eq!((read, record.seed), (weights, 7));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// [`FormatError`]; no bytes make this panic.
-pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Model, R), FormatError> {
+pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Weights, R), FormatError> {
     check_sizes(bytes)?;
     let container = |error: safetensors::SafeTensorError| FormatError::Container {
         reason: error.to_string(),
@@ -47,9 +61,9 @@ pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Model, R), Format
             limit: MAX_TENSORS,
         });
     }
-    let model = Tensors { tensors }.model(&header)?;
-    model.validate()?;
-    Ok((model, record))
+    let weights = Tensors { tensors }.weights(&header)?;
+    weights.validate()?;
+    Ok((weights, record))
 }
 
 fn check_sizes(bytes: &[u8]) -> Result<(), FormatError> {
@@ -92,9 +106,20 @@ fn parse<R: DeserializeOwned>(text: &str) -> Result<(Header, R), FormatError> {
     }
     let header: Header = serde_json::from_str(text).map_err(damaged)?;
     header.check_limits()?;
+    header.check_blends()?;
     let record = serde_json::from_str(text).map_err(damaged)?;
     Ok((header, record))
 }
+
+/// Names of tensors in older files, and their names now.
+const OLDER_NAMES: [(&str, &str); 6] = [
+    ("parameter_frame.centre", "x_frame.centre"),
+    ("parameter_frame.scale", "x_frame.scale"),
+    ("anchors.parameters", "anchors.x"),
+    ("lift.origin", "equations.origin"),
+    ("lift.basis", "equations.basis"),
+    ("lift.by_parameter", "equations.by_x"),
+];
 
 /// Tensors by name. Shapes are compared with the header before anything is copied.
 struct Tensors<'data> {
@@ -102,20 +127,20 @@ struct Tensors<'data> {
 }
 
 impl Tensors<'_> {
-    fn model(&self, header: &Header) -> Result<Model, FormatError> {
+    fn weights(&self, header: &Header) -> Result<Weights, FormatError> {
         let charts = header.charts.iter().enumerate();
-        Ok(Model {
+        Ok(Weights {
             dim: header.dim,
-            parameter_dim: header.parameter_dim,
+            x_dim: header.x_dim,
             frame: self.frame("frame", header.dim)?,
-            parameter_frame: self.frame("parameter_frame", header.parameter_dim)?,
+            x_frame: self.frame("x_frame", header.x_dim)?,
             gate: self.optional_network("gate", header.gate.as_ref())?,
             charts: charts
                 .map(|(index, chart)| self.chart(&format!("charts.{index}"), chart, header.dim))
                 .collect::<Result<_, _>>()?,
             discriminator: self.optional_network("discriminator", header.discriminator.as_ref())?,
             anchors: self.anchors(header)?,
-            lift: self.lift(header)?,
+            equations: self.equations(header)?,
         })
     }
 
@@ -132,7 +157,6 @@ impl Tensors<'_> {
                 &format!("{name}.decoder_gate"),
                 header.decoder_gate.as_ref(),
             )?,
-            blend: header.blend,
         })
     }
 
@@ -186,11 +210,11 @@ impl Tensors<'_> {
         }
         let latent_dims: Vec<_> = header.charts.iter().map(ChartHeader::latent_dim).collect();
         let widest = latent_dims.iter().copied().max().unwrap_or(0);
-        let (dim, parameter_dim) = (header.dim, header.parameter_dim);
+        let (dim, x_dim) = (header.dim, header.x_dim);
         let charts = self.integers("anchors.chart", &[count])?;
         let latents = self.floats("anchors.latent", &[count, widest])?;
         let points = self.floats("anchors.point", &[count, dim])?;
-        let parameters = self.floats("anchors.parameters", &[count, parameter_dim])?;
+        let x = self.floats("anchors.x", &[count, x_dim])?;
         let anchors = charts.into_iter().enumerate().map(|(index, chart)| {
             let chart = chart as usize;
             // An unknown chart is reported by validation; its latent is then of no matter.
@@ -198,21 +222,21 @@ impl Tensors<'_> {
             Anchor {
                 chart,
                 latent: latents[index * widest..][..latent_dim].to_vec(),
-                parameters: parameters[index * parameter_dim..][..parameter_dim].to_vec(),
+                x: x[index * x_dim..][..x_dim].to_vec(),
                 point: points[index * dim..][..dim].to_vec(),
             }
         });
         Ok(anchors.collect())
     }
 
-    fn lift(&self, header: &Header) -> Result<Option<Lift>, FormatError> {
-        let Some(dim) = header.lifted_dim else {
+    fn equations(&self, header: &Header) -> Result<Option<Equations>, FormatError> {
+        let Some(dim) = header.equations_dim else {
             return Ok(None);
         };
-        Ok(Some(Lift {
-            origin: self.doubles("lift.origin", &[dim])?,
-            basis: self.doubles("lift.basis", &[dim, header.dim])?,
-            by_parameter: self.doubles("lift.by_parameter", &[dim, header.parameter_dim])?,
+        Ok(Some(Equations {
+            origin: self.doubles("equations.origin", &[dim])?,
+            basis: self.doubles("equations.basis", &[dim, header.dim])?,
+            by_x: self.doubles("equations.by_x", &[dim, header.x_dim])?,
         }))
     }
 
@@ -228,6 +252,18 @@ impl Tensors<'_> {
         self.elements(name, shape, Dtype::U32, "U32", u32::from_le_bytes)
     }
 
+    /// The tensor of that name, or of the name that older files have for it.
+    fn tensor(&self, name: &str) -> Result<TensorView<'_>, FormatError> {
+        let older = |&&(_, newer): &&(&str, &str)| newer == name;
+        let older = OLDER_NAMES.iter().find(older).map(|(older, _)| *older);
+        let found = self.tensors.tensor(name);
+        let found = found.or_else(|error| match older {
+            Some(older) => self.tensors.tensor(older),
+            None => Err(error),
+        });
+        found.map_err(|_| FormatError::MissingTensor { name: name.into() })
+    }
+
     fn elements<T, const BYTES: usize>(
         &self,
         name: &str,
@@ -240,12 +276,7 @@ impl Tensors<'_> {
         if shape.contains(&0) {
             return Ok(Vec::new());
         }
-        let tensor: TensorView<'_> =
-            self.tensors
-                .tensor(name)
-                .map_err(|_| FormatError::MissingTensor {
-                    name: String::from(name),
-                })?;
+        let tensor = self.tensor(name)?;
         if tensor.dtype() != element {
             let found = tensor.dtype().to_string();
             return Err(FormatError::ElementType {

@@ -1,4 +1,4 @@
-//! Writing a model as bytes.
+//! Writing weights as bytes.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -10,26 +10,26 @@ use safetensors::{Dtype, View};
 use serde::Serialize;
 
 use super::{Header, METADATA_KEY};
-use crate::lift::Lift;
-use crate::model::{Anchor, Chart, Frame, Model, Network};
-use crate::validate::ModelError;
+use crate::equations::Equations;
+use crate::validate::WeightsError;
+use crate::weights::{Anchor, Chart, Frame, Network, Weights};
 
-/// Why a model was not written.
+/// Why no file was written.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The model could not be read back.
-    #[error("a model that cannot run is not written: {0}")]
-    Model(#[from] ModelError),
-    /// What goes beside the model does not fit.
-    #[error("the record beside the model cannot be written: {reason}")]
+    /// The weights cannot run.
+    #[error("invalid weights: {0}")]
+    Weights(#[from] WeightsError),
+    /// What goes beside the weights does not fit.
+    #[error("cannot write the record beside the weights: {reason}")]
     Record {
         /// Why.
         reason: String,
     },
 }
 
-/// The header and the record as one JSON object.
+/// Header and record as one JSON object.
 #[derive(Serialize)]
 struct Metadata<'a, R: Serialize> {
     #[serde(flatten)]
@@ -38,16 +38,16 @@ struct Metadata<'a, R: Serialize> {
     record: &'a R,
 }
 
-/// The bytes of a model file: the model, and the fields of `record` beside those of the [`Header`].
+/// The bytes of a model file: the weights, and the fields of `record` in the metadata's JSON object.
 /// The same input gives the same bytes.
 ///
 /// # Errors
-/// [`WriteError`] for a model that does not [validate](Model::validate), for a record that is not a
-/// struct or a map with text keys, that uses a key of the header, or that is too long.
-pub fn write_with<R: Serialize>(model: &Model, record: &R) -> Result<Vec<u8>, WriteError> {
-    model.validate()?;
+/// [`WriteError`] for weights that do not [validate](Weights::validate), for a record that is not a
+/// struct or a map with text keys, that uses a key of the weights, or that is too long.
+pub fn write_with<R: Serialize>(weights: &Weights, record: &R) -> Result<Vec<u8>, WriteError> {
+    weights.validate()?;
     let unfit = |reason: String| WriteError::Record { reason };
-    let header = Header::of(model);
+    let header = Header::of(weights);
     let metadata = Metadata {
         header: &header,
         record,
@@ -56,11 +56,11 @@ pub fn write_with<R: Serialize>(model: &Model, record: &R) -> Result<Vec<u8>, Wr
     // A key that both use makes the object ambiguous; the reader's view of it decides.
     match serde_json::from_str::<Header>(&text) {
         Ok(read) if read == header => {}
-        Ok(_) => return Err(unfit("it changes the header".into())),
+        Ok(_) => return Err(unfit("it uses a key of the weights".into())),
         Err(error) => return Err(unfit(error.to_string())),
     }
     let metadata = Some([(METADATA_KEY.to_string(), text)].into_iter().collect());
-    let bytes = safetensors::serialize(tensors(model), metadata);
+    let bytes = safetensors::serialize(tensors(weights), metadata);
     let bytes = bytes.map_err(|error| unfit(error.to_string()))?;
     let header_bytes = bytes
         .first_chunk::<8>()
@@ -73,7 +73,7 @@ pub fn write_with<R: Serialize>(model: &Model, record: &R) -> Result<Vec<u8>, Wr
     }
     if bytes.len() > super::MAX_BYTES {
         let (part, found, limit) = ("the file".into(), bytes.len(), super::MAX_BYTES);
-        return Err(ModelError::TooLarge { part, found, limit }.into());
+        return Err(WeightsError::TooLarge { part, found, limit }.into());
     }
     Ok(bytes)
 }
@@ -106,19 +106,19 @@ impl View for Tensor {
 /// Tensors in the making, with their names.
 struct Tensors(Vec<(String, Tensor)>);
 
-fn tensors(model: &Model) -> Vec<(String, Tensor)> {
+fn tensors(weights: &Weights) -> Vec<(String, Tensor)> {
     let mut tensors = Tensors(Vec::new());
-    tensors.frame("frame", &model.frame);
-    tensors.frame("parameter_frame", &model.parameter_frame);
-    tensors.optional_network("gate", model.gate.as_ref());
-    for (index, chart) in model.charts.iter().enumerate() {
+    tensors.frame("frame", &weights.frame);
+    tensors.frame("x_frame", &weights.x_frame);
+    tensors.optional_network("gate", weights.gate.as_ref());
+    for (index, chart) in weights.charts.iter().enumerate() {
         tensors.chart(&format!("charts.{index}"), chart);
     }
-    tensors.optional_network("discriminator", model.discriminator.as_ref());
-    let latent_dims = model.charts.iter().map(Chart::latent_dim);
-    tensors.anchors(&model.anchors, latent_dims.max().unwrap_or(0));
-    if let Some(lift) = &model.lift {
-        tensors.lift(lift);
+    tensors.optional_network("discriminator", weights.discriminator.as_ref());
+    let latent_dims = weights.charts.iter().map(Chart::latent_dim);
+    tensors.anchors(&weights.anchors, latent_dims.max().unwrap_or(0));
+    if let Some(equations) = &weights.equations {
+        tensors.equations(equations);
     }
     tensors.0
 }
@@ -183,12 +183,13 @@ impl Tensors {
         }
     }
 
-    fn lift(&mut self, lift: &Lift) {
-        let dim = lift.dim();
-        self.doubles("lift.origin", vec![dim], &lift.origin);
-        self.doubles("lift.basis", vec![dim, lift.reduced_dim()], &lift.basis);
-        let shape = vec![dim, lift.parameter_dim()];
-        self.doubles("lift.by_parameter", shape, &lift.by_parameter);
+    fn equations(&mut self, equations: &Equations) {
+        let dim = equations.dim();
+        self.doubles("equations.origin", vec![dim], &equations.origin);
+        let shape = vec![dim, equations.reduced_dim()];
+        self.doubles("equations.basis", shape, &equations.basis);
+        let shape = vec![dim, equations.x_dim()];
+        self.doubles("equations.by_x", shape, &equations.by_x);
     }
 
     fn doubles(&mut self, name: &str, shape: Vec<usize>, values: &[f64]) {
@@ -232,8 +233,7 @@ impl Tensors {
             vec![count, first.point.len()],
             points,
         );
-        let parameters = anchors.iter().flat_map(|anchor| &anchor.parameters);
-        let shape = vec![count, first.parameters.len()];
-        self.floats("anchors.parameters".into(), shape, parameters);
+        let x = anchors.iter().flat_map(|anchor| &anchor.x);
+        self.floats("anchors.x".into(), vec![count, first.x.len()], x);
     }
 }

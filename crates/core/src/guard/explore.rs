@@ -1,31 +1,27 @@
-//! The last search for a feasible point of an input-dependent set: not among decodes, but in the space
+//! The last search for a feasible point of a set that depends on x: not among decodes, but in the space
 //! of y itself.
 
-use core::borrow::Borrow;
-
-use super::find::distance;
+use super::Membership;
+use super::call::{Call, distance, inner};
+use super::find::SEARCH_ROWS;
 use super::repair::BISECTION_STEPS;
-use super::workspace::{Exploration, GuardWorkspace};
-use super::{Guard, Membership};
 use crate::latent::{LatentSet, spread_step};
-use crate::projector::Projector;
+use crate::real::Real;
 
-/// Points tested in one round.
-const ROUND_TESTS: usize = 32;
 /// Points tested in an exploration, and on the way back from the one that it found.
-pub(super) const EXPLORATION_TESTS: usize = ROUNDS.len() * ROUND_TESTS + BISECTION_STEPS;
+pub(super) const EXPLORATION_TESTS: usize = ROUNDS.len() * SEARCH_ROWS + BISECTION_STEPS;
 
 /// Around what a round's box lies.
 #[derive(Clone, Copy)]
 enum Around {
     /// The least violating point so far; while there is none, the point to be near to.
     Best,
-    /// The centre of the model's frame, and so of the feasible points of all x.
+    /// The centre of the frame, and so of the feasible points of all x.
     Frame,
 }
 
-/// The boxes: growing ones around the best point, then all of the model's frame, then finer ones around
-/// the best of all these. Half sides are in the frame's scale.
+/// The boxes: growing ones around the best point, then all of the frame, then finer ones around the best
+/// of all these. Half sides are in the frame's scale.
 const ROUNDS: [(Around, f32); 8] = [
     (Around::Best, 0.125),
     (Around::Best, 0.25),
@@ -43,58 +39,78 @@ const UNIT_BOX: LatentSet = LatentSet::Box {
     smooth: None,
 };
 
-impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
-    /// Tests a fixed sequence of points in each round's box. Writes the feasible one nearest to `near`,
-    /// of the first round that has any, into the workspace's candidate.
-    pub(super) fn explore(&self, near: &[f32], x: &[f32], workspace: &mut GuardWorkspace) -> bool {
-        let frame = self.projector().frame();
-        let step = spread_step(near.len());
+impl<T: Real, M: Membership> Call<'_, T, M> {
+    /// Tests a fixed sequence of points in each round's box. Makes the feasible one nearest to `near`,
+    /// of the first round that has any, the candidate.
+    pub(super) fn explore(&mut self) -> bool {
         for (round, (around, half)) in ROUNDS.into_iter().enumerate() {
-            let centre = match around {
-                Around::Best => workspace.least.point().unwrap_or(near),
-                Around::Frame => &frame.centre,
-            };
-            let Exploration {
-                centre: kept,
-                point,
-            } = &mut workspace.exploration;
-            kept.copy_from_slice(centre);
-            let mut nearest = f32::INFINITY;
-            for row in 0..ROUND_TESTS {
-                UNIT_BOX.spread_by(step, (round * ROUND_TESTS + row) as u32, point);
-                let places = point.iter_mut().zip(kept.iter().zip(&frame.scale));
-                places.for_each(|(place, (centre, scale))| *place = centre + half * scale * *place);
-                let away = distance(frame, point, near);
-                let (wide, least) = (&mut workspace.wide, &mut workspace.least);
-                if away < nearest && wide.test_for(least, &self.membership, point, x) {
-                    nearest = away;
-                    workspace.candidate.copy_from_slice(point);
-                }
-            }
-            if nearest < f32::INFINITY {
+            self.centre(around);
+            self.spread(round * SEARCH_ROWS, half);
+            self.test_candidates(0..SEARCH_ROWS);
+            if let Some(row) = self.nearest_passed(SEARCH_ROWS) {
+                self.take_candidate(row);
                 return true;
             }
+            (0..SEARCH_ROWS).for_each(|row| self.weigh_candidate(row));
         }
         false
     }
 
+    /// Writes a round's centre.
+    fn centre(&mut self, around: Around) {
+        let (projector, points) = (self.projector(), &mut *self.points);
+        match around {
+            Around::Best => {
+                let (reduced, place) = (&mut self.shared.reduced, &mut points.place);
+                let best = match points.least.point() {
+                    Some(point) => inner(projector, point, self.at.x, reduced, place),
+                    None => &points.near,
+                };
+                points.centre.copy_from_slice(best);
+            }
+            Around::Frame => {
+                let values = points.centre.iter_mut().zip(&projector.frame().centre);
+                values.for_each(|(centre, value)| *centre = T::from_f32(*value));
+            }
+        }
+    }
+
+    /// Writes a round's candidates, and how far away they are.
+    fn spread(&mut self, first: usize, half: f32) {
+        let (projector, points) = (self.projector(), &mut *self.points);
+        let (frame, dim) = (projector.frame(), projector.dim());
+        let (spread, half) = (&mut self.shared.spread, T::from_f32(half));
+        let step = spread_step(spread.len());
+        for row in 0..SEARCH_ROWS {
+            UNIT_BOX.spread_by(step, (first + row) as u32, spread);
+            let units = points.centre.iter().zip(&frame.scale).zip(spread.iter());
+            for (place, ((centre, scale), spread)) in points.place.iter_mut().zip(units) {
+                *place = *centre + half * T::from_f32(*scale) * T::from_f32(*spread);
+            }
+            let out = &mut points.candidates[row * dim..][..dim];
+            self.shared.usable[row] = projector.raise(&points.place, self.at.x, out);
+            points.away[row] = distance(frame, &points.place, &points.near);
+        }
+    }
+
     /// Walks from the feasible candidate straight toward `near`, which has failed, as far as points
     /// pass the test. The last of them becomes the candidate.
-    pub(super) fn approach(&self, near: &[f32], x: &[f32], workspace: &mut GuardWorkspace) {
-        let Exploration {
-            centre: start,
-            point,
-        } = &mut workspace.exploration;
-        start.copy_from_slice(&workspace.candidate);
+    pub(super) fn approach(&mut self) {
+        let (projector, points, x) = (self.projector(), &mut *self.points, self.at.x);
+        let (reduced, place) = (&mut self.shared.reduced, &mut points.place);
+        let start = inner(projector, &points.candidate, x, reduced, place);
+        points.centre.copy_from_slice(start);
         let (mut feasible, mut failed) = (0.0, 1.0);
         for _ in 0..BISECTION_STEPS {
             let middle = 0.5 * (feasible + failed);
-            let ends = start.iter().zip(near);
-            for (place, (start, near)) in point.iter_mut().zip(ends) {
-                *place = start + middle * (near - start);
+            let ends = points.centre.iter().zip(&points.near);
+            for (place, (start, near)) in points.place.iter_mut().zip(ends) {
+                *place = *start + T::from_f32(middle) * (*near - *start);
             }
-            if workspace.wide.test(&self.membership, point, x) {
-                workspace.candidate.copy_from_slice(point);
+            let out = &mut points.candidates[..projector.dim()];
+            projector.raise(&points.place, x, out);
+            if self.shared.tests.passes(&self.guard.membership, out, x) {
+                points.candidate.copy_from_slice(out);
                 feasible = middle;
             } else {
                 failed = middle;

@@ -1,23 +1,22 @@
 //! Finding a feasible point to fall back to.
 
-use alloc::vec::Vec;
-use core::borrow::Borrow;
-
-use super::workspace::{GuardWorkspace, Search};
-use super::{Guard, GuardError, Membership, Verified};
+use super::Membership;
+use super::call::{Call, distance, inner};
 use crate::latent::spread_step;
-use crate::model::{Anchor, Frame};
-use crate::projector::Projector;
+use crate::real::Real;
 
-/// Latent points of one chart that are decoded together in a search.
+/// Points that are tested together in a search.
 pub(super) const SEARCH_ROWS: usize = 32;
 /// Decodes tested in a search, over all charts; one per chart if there are more charts.
 pub(super) const SEARCH_TESTS: usize = 256;
 /// Stored anchors that are tried at one x.
 pub(super) const ANCHOR_TRIES: usize = 16;
 
-/// A feasible point that was found for a call: its latent is in the workspace's segment, its decode in
-/// the workspace's candidate.
+/// All but the first are tested together, by decode and by point.
+const _: () = assert!(2 * (ANCHOR_TRIES - 1) <= SEARCH_ROWS);
+
+/// A feasible point that was found for a call: its latent is in the segment's anchor, its decode in
+/// the candidate.
 pub(super) enum Found {
     /// The decode of a latent point of this chart.
     Decode { chart: usize },
@@ -25,128 +24,74 @@ pub(super) enum Found {
     Point,
 }
 
-/// Squared distance in a frame's units; finite, so that what was taken away is always farther.
-pub(super) fn distance(frame: &Frame, a: &[f32], b: &[f32]) -> f32 {
-    let differences = a
-        .iter()
-        .zip(b)
-        .zip(&frame.scale)
-        .map(|((a, b), scale)| (a - b) / scale);
-    let square: f32 = differences.map(|difference| difference * difference).sum();
-    square.min(f32::MAX)
-}
-
-impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
-    /// Tests the model's anchors for a fixed set: each one's decode on this machine, else its stored
-    /// point. If all fail, searches.
-    pub(super) fn verify_anchors(&self) -> Result<Vec<Verified>, GuardError> {
-        let projector = self.projector();
-        let mut workspace = self.workspace();
-        let mut verified = Vec::new();
-        for anchor in projector.anchors() {
-            if self.decode(anchor.chart, &anchor.latent, &[], &mut workspace) {
-                let point = workspace.candidate.clone();
-                verified.push(Verified {
-                    anchor: Anchor {
-                        point,
-                        ..anchor.clone()
-                    },
-                    decodes: true,
-                });
-            } else if self.passes(&anchor.point, &[], &mut workspace) {
-                verified.push(Verified {
-                    anchor: anchor.clone(),
-                    decodes: false,
-                });
-            }
-        }
-        if !verified.is_empty() {
-            return Ok(verified);
-        }
-        let near = projector.fallback();
-        let (found, searched) = self.search(near, &[], &mut workspace);
-        let Some(chart) = found else {
-            let anchors = projector.anchors().len();
-            return Err(GuardError::NoFeasiblePoint { anchors, searched });
-        };
-        let latent_dim = projector.latent_dim(chart).unwrap_or(0);
-        verified.push(Verified {
-            anchor: Anchor {
-                chart,
-                latent: workspace.segment.anchor[..latent_dim].to_vec(),
-                parameters: Vec::new(),
-                point: workspace.candidate.clone(),
-            },
-            decodes: true,
-        });
-        Ok(verified)
-    }
-
-    /// Decodes into the workspace's candidate and tests it.
-    pub(super) fn decode(
-        &self,
-        chart: usize,
-        latent: &[f32],
-        x: &[f32],
-        workspace: &mut GuardWorkspace,
-    ) -> bool {
-        let GuardWorkspace {
-            inner,
-            wide,
-            candidate,
-            least,
-            ..
-        } = workspace;
-        let decoded = self.projector().decode(chart, latent, x, candidate, inner);
-        decoded == Ok(true) && wide.test_for(least, &self.membership, candidate, x)
-    }
-
-    /// A feasible point at x for an input-dependent set: stored anchors, those of the nearest
-    /// parameters first and among these the nearest to `near`, then a search.
-    pub(super) fn find(
-        &self,
-        near: &[f32],
-        x: &[f32],
-        workspace: &mut GuardWorkspace,
-    ) -> Option<Found> {
+impl<T: Real, M: Membership> Call<'_, T, M> {
+    /// A feasible point at x: stored anchors, those of the nearest x first and among these the nearest
+    /// to `near`, then a search.
+    pub(super) fn find(&mut self) -> Option<Found> {
         let projector = self.projector();
         let anchors = projector.anchors();
-        for (distances, anchor) in workspace.distances.iter_mut().zip(anchors) {
-            let in_x = distance(projector.parameter_frame(), &anchor.parameters, x);
-            *distances = (in_x, distance(projector.frame(), &anchor.point, near));
+        for (distances, anchor) in self.points.distances.iter_mut().zip(anchors) {
+            let in_x = distance(projector.x_frame(), &anchor.x, self.at.x);
+            let in_y = distance(projector.frame(), &anchor.point, &self.points.near);
+            *distances = (in_x, in_y);
         }
-        let mut point = None;
-        for _ in 0..ANCHOR_TRIES.min(anchors.len()) {
-            let index = take_nearest(&mut workspace.distances);
-            let anchor = &anchors[index];
-            if self.decode(anchor.chart, &anchor.latent, x, workspace) {
-                let latent = &mut workspace.segment.anchor[..anchor.latent.len()];
-                latent.copy_from_slice(&anchor.latent);
-                return Some(Found::Decode {
-                    chart: anchor.chart,
-                });
-            }
-            let GuardWorkspace { wide, least, .. } = &mut *workspace;
-            if point.is_none() && wide.test_for(least, &self.membership, &anchor.point, x) {
-                point = Some(&anchor.point);
+        let tries = ANCHOR_TRIES.min(anchors.len());
+        let first = tries.min(1);
+        let mut stored = None;
+        // The nearest alone, which nearly always passes, then the others together.
+        for count in [first, tries - first] {
+            if let Some(chart) = self.try_anchors(count, &mut stored) {
+                return Some(Found::Decode { chart });
             }
         }
-        if let (Some(chart), _) = self.search(near, x, workspace) {
+        if let (Some(chart), _) = self.search() {
             return Some(Found::Decode { chart });
         }
-        workspace.candidate.copy_from_slice(point?);
+        self.raise_candidate(0, &anchors[stored?].point);
+        self.take_candidate(0);
         Some(Found::Point)
+    }
+
+    /// Tests the decodes of the nearest anchors that are left, and returns the chart of the first that
+    /// passes. If none does, notes the first whose stored point passes.
+    fn try_anchors(&mut self, count: usize, stored: &mut Option<usize>) -> Option<usize> {
+        let anchors = self.projector().anchors();
+        let mut tried = [0; ANCHOR_TRIES];
+        for (row, index) in tried[..count].iter_mut().enumerate() {
+            *index = take_nearest(&mut self.points.distances);
+            let anchor = &anchors[*index];
+            self.decode_candidate(row, anchor.chart, &anchor.latent);
+        }
+        self.test_candidates(0..count);
+        if let Some(row) = (0..count).find(|row| self.shared.passed[*row]) {
+            let anchor = &anchors[tried[row]];
+            let latent = &mut self.shared.segment.anchor[..anchor.latent.len()];
+            latent.copy_from_slice(&anchor.latent);
+            self.take_candidate(row);
+            return Some(anchor.chart);
+        }
+        if stored.is_some() {
+            return None;
+        }
+        for (row, index) in tried[..count].iter().enumerate() {
+            self.raise_candidate(count + row, &anchors[*index].point);
+        }
+        self.test_candidates(count..2 * count);
+        let passed = (0..count).find(|row| self.shared.passed[count + row]);
+        *stored = passed.map(|row| tried[row]);
+        if stored.is_none() {
+            for row in 0..count {
+                self.weigh_candidate(row);
+                self.weigh_candidate(count + row);
+            }
+        }
+        None
     }
 
     /// Decodes a fixed sequence of latent points of every chart, and takes the feasible one nearest to
     /// `near` from the first rows of a chart that hold any. Returns its chart, and how many decodes
     /// were tested.
-    fn search(
-        &self,
-        near: &[f32],
-        x: &[f32],
-        workspace: &mut GuardWorkspace,
-    ) -> (Option<usize>, usize) {
+    pub(super) fn search(&mut self) -> (Option<usize>, usize) {
         let charts = self.projector().charts();
         let rows = (SEARCH_TESTS / charts).clamp(1, SEARCH_ROWS);
         let rounds = (SEARCH_TESTS / (rows * charts)).max(1);
@@ -154,7 +99,7 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
         for round in 0..rounds {
             for chart in 0..charts {
                 tested += rows;
-                if self.search_rows(chart, round * rows, rows, near, x, workspace) {
+                if self.search_rows(chart, round * rows, rows) {
                     return (Some(chart), tested);
                 }
             }
@@ -162,89 +107,49 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
         (None, tested)
     }
 
-    fn search_rows(
-        &self,
-        chart: usize,
-        first: usize,
-        rows: usize,
-        near: &[f32],
-        x: &[f32],
-        workspace: &mut GuardWorkspace,
-    ) -> bool {
-        let projector = self.projector();
+    fn search_rows(&mut self, chart: usize, first: usize, rows: usize) -> bool {
+        let (projector, x) = (self.projector(), self.at.x);
         let (Some(set), Some(latent_dim)) =
             (projector.latent_set(chart), projector.latent_dim(chart))
         else {
             return false;
         };
-        let Search {
-            latents,
-            parameters,
-            decodes,
-        } = &mut workspace.search;
-        let (latents, parameters) = (
-            &mut latents[..rows * latent_dim],
-            &mut parameters[..rows * x.len()],
-        );
-        let decodes = &mut decodes[..rows * projector.dim()];
+        let latents = &mut self.shared.latents[..rows * latent_dim];
         let step = spread_step(latent_dim);
         for (row, latent) in latents.chunks_exact_mut(latent_dim).enumerate() {
             set.spread_by(step, (first + row) as u32, latent);
-            parameters[row * x.len()..][..x.len()].copy_from_slice(x);
+            self.points.x[row * x.len()..][..x.len()].copy_from_slice(x);
         }
-        let inner = &mut workspace.inner;
-        if projector
-            .decode_batch(chart, latents, parameters, decodes, inner)
-            .is_err()
-        {
-            return false;
-        }
-        let mut nearest = None;
+        let decodes = &mut self.points.candidates[..rows * projector.dim()];
+        let repeated = &self.points.x[..rows * x.len()];
+        projector.decode_checked(chart, latents, repeated, decodes, self.run);
         for (row, decode) in decodes.chunks_exact(projector.dim()).enumerate() {
-            let away = distance(projector.frame(), decode, near);
-            let nearer = nearest.is_none_or(|(_, best)| away < best);
-            let least = &mut workspace.least;
-            if nearer && workspace.wide.test_for(least, &self.membership, decode, x) {
-                nearest = Some((row, away));
-            }
+            let (reduced, place) = (&mut self.shared.reduced, &mut self.points.place);
+            let coordinates = inner(projector, decode, x, reduced, place);
+            self.points.away[row] = distance(projector.frame(), coordinates, &self.points.near);
         }
-        let Some((row, _)) = nearest else {
+        self.shared.usable[..rows].fill(true);
+        self.test_candidates(0..rows);
+        let Some(row) = self.nearest_passed(rows) else {
+            (0..rows).for_each(|row| self.weigh_candidate(row));
             return false;
         };
-        workspace
-            .candidate
-            .copy_from_slice(&decodes[row * projector.dim()..][..projector.dim()]);
-        let latent = &latents[row * latent_dim..][..latent_dim];
-        workspace.segment.anchor[..latent_dim].copy_from_slice(latent);
+        self.take_candidate(row);
+        let latent = &self.shared.latents[row * latent_dim..][..latent_dim];
+        self.shared.segment.anchor[..latent_dim].copy_from_slice(latent);
         true
-    }
-
-    /// The verified point of a fixed set nearest to `near`: one with a way to it in `chart` if there is
-    /// any, else of any chart.
-    pub(super) fn nearest_verified(&self, near: &[f32], chart: Option<usize>) -> Option<&Verified> {
-        let frame = self.projector().frame();
-        let away = |verified: &Verified| distance(frame, &verified.anchor.point, near);
-        let reachable =
-            |verified: &&Verified| verified.decodes && Some(verified.anchor.chart) == chart;
-        let own_chart = self.verified.iter().filter(reachable);
-        own_chart
-            .min_by(|a, b| away(a).total_cmp(&away(b)))
-            .or_else(|| {
-                self.verified
-                    .iter()
-                    .min_by(|a, b| away(a).total_cmp(&away(b)))
-            })
     }
 }
 
 /// Index of the nearest that is left, which is then taken away.
-fn take_nearest(distances: &mut [(f32, f32)]) -> usize {
+fn take_nearest<T: Real>(distances: &mut [(T, T)]) -> usize {
     let mut best = 0;
     for (index, distance) in distances.iter().enumerate() {
         if *distance < distances[best] {
             best = index;
         }
     }
-    distances[best] = (f32::INFINITY, f32::INFINITY);
+    let infinite = T::from_f64(f64::INFINITY);
+    distances[best] = (infinite, infinite);
     best
 }

@@ -1,137 +1,102 @@
 //! Outputs that have passed a membership test.
 
+mod buffers;
+mod call;
 mod explore;
 mod find;
 mod membership;
 mod repair;
-mod workspace;
+mod verify;
 
+use alloc::vec;
 use alloc::vec::Vec;
-use core::borrow::Borrow;
 
-use crate::model::Anchor;
-use crate::projector::{CallError, Points, Projector, Rows, all_finite, call};
-use crate::status::{Status, Tally};
-use crate::workspace::BLOCK;
+use crate::outcome::{Outcome, RawOutcome};
+use crate::projector::{CallError, Points, Projector, Rows, call as check};
+use crate::real::{Real, all_finite};
+use crate::workspace::{RunBuffers, Workspace};
+use call::Call;
+use verify::Verified;
 
-pub use membership::Membership;
-pub use workspace::GuardWorkspace;
+pub use buffers::{GuardBuffers, PointBuffers, Shared};
+pub use membership::{FnMembership, Membership};
+pub use verify::GuardError;
 
-/// The most membership tests that one call of a guard makes, for a model of up to 256 charts (one more
-/// for each further chart). Nearly all calls make one or two; this many are made where a set that depends
-/// on x is empty. There are at most as many calls of [`Membership::violation`].
+/// The most membership tests that one call of a guard makes, for up to 256 charts (one more for each
+/// further chart). Nearly all calls make one or two; this many are made where a set that depends on x is
+/// empty. There are at most as many calls of [`Membership::violation`].
 pub const MAX_TESTS_PER_CALL: usize = 4
     + 2 * find::ANCHOR_TRIES
     + find::SEARCH_TESTS
     + repair::BISECTION_STEPS
     + explore::EXPLORATION_TESTS;
 
-/// Why a guard could not be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum GuardError {
-    /// Without one feasible point there is nothing to fall back to.
-    #[error(
-        "none of the model's {anchors} anchors and of {searched} decodes passes the membership test: \
-         is it the test of the set that the model was trained for?"
-    )]
-    NoFeasiblePoint {
-        /// Anchors of the model, all tested.
-        anchors: usize,
-        /// Decodes tested besides.
-        searched: usize,
-    },
-}
-
-/// A point that has passed the test.
-#[derive(Clone, Debug)]
-struct Verified {
-    anchor: Anchor,
-    /// Whether `anchor.point` is the decode of `anchor.latent`, so that there is a way to it.
-    decodes: bool,
-}
-
 /// A projector whose outputs are tested, and repaired where they fail.
 ///
 /// Each call returns, in this order of preference: the input itself if it is feasible (unless
 /// [switched off](Self::keep_feasible)); its projection; a feasible decode on the latent segment from
-/// a verified anchor to the projection; the anchor. The [`Status`] says which. The output is the very
-/// f32 point whose f64 values the test has accepted, whatever the networks do.
+/// an anchor to the projection; the anchor. The [`Outcome`] says which. The test sees the caller's numbers:
+/// x as it was given, and the very point that is returned, in f64 exactly.
 ///
-/// For a **fixed set** the anchors are tested once, by [`new`](Self::new), and the guarantee has no
-/// exception but parameters or a membership test that change their answers. For an **input-dependent
-/// set** anchors are tested at each x: the stored ones nearest in x first, then a fixed sequence of
-/// decodes, then one of points around the projection and in the model's frame, within
-/// [`MAX_TESTS_PER_CALL`]. If none passes, the set may be empty at this x, and the status is
-/// [`Status::MaybeEmpty`]: the output has *failed* the test. It is the least violating of all points
-/// tested where the test knows [violations](Membership::violation), else the projection (or, if that is
-/// not finite, the projector's fallback). With x that is not finite there is no set to
-/// test against: [`Status::NotFinite`] and the fallback. In all other cases the output is feasible,
-/// also when y holds NaN.
+/// For a **fixed set** the anchors are tested once, by [`new`](Self::new), and every output is feasible.
+/// (One exception: f32 calls of a set with equations, if no anchor is feasible after rounding to f32.) For
+/// a **set that depends on x** the guard looks for a feasible point at each x: stored anchors, then a
+/// fixed sequence of decodes, then points around the projection and in the frame, within
+/// [`MAX_TESTS_PER_CALL`]. If none passes, the outcome is [`Outcome::MaybeEmpty`].
 ///
 /// ```
-/// # use fabproj_core::*;
-/// # let model = Model {
-/// #     dim: 2,
-/// #     parameter_dim: 0,
-/// #     frame: Frame::unit(2),
-/// #     parameter_frame: Frame::unit(0),
-/// #     gate: None,
-/// #     charts: vec![Chart {
-/// #         frame: Frame::unit(2),
-/// #         encoder: Network::identity(2),
-/// #         latent: LatentSet::Ball { radius: 0.5, smooth: None },
-/// #         decoders: vec![Network::identity(2)],
-/// #         decoder_gate: None,
-/// #         blend: Blend::Soft,
-/// #     }],
-/// #     discriminator: None,
-/// #     anchors: Vec::new(),
-/// #     lift: None,
-/// # };
-/// # let projector = Projector::new(&model)?;
+/// use fabproj_core::{Guard, LatentSet, Outcome, Projector, Weights};
+///
 /// // The projector maps onto the disc of radius 0.5; only its right half is feasible.
-/// let right_half = |y: &[f64], _x: &[f64]| y[0] >= 0.0;
-/// let guard = Guard::new(&projector, right_half)?;
-/// let mut workspace = guard.workspace();
-/// let mut out = [0.0; 2];
-/// let status = guard.project(&[-3.0, 4.0], &[], &mut out, &mut workspace)?;
-/// assert_eq!(status, Status::Repaired);
-/// assert!(right_half(&out.map(f64::from), &[]));
-/// assert_eq!(guard.project(&[0.6, 0.7], &[], &mut out, &mut workspace)?, Status::Kept);
-/// assert_eq!(out, [0.6, 0.7]);
+/// let disc = LatentSet::Ball { radius: 0.5, smooth: None };
+/// let projector = Projector::new(&Weights::identity(2, disc))?;
+/// let guard = Guard::from_fn(projector, |y, _x| y[0] >= 0.0)?;
+/// let (y, outcome) = guard.project(&[-3.0, 4.0], &[])?;
+/// assert_eq!(outcome, Outcome::Repaired);
+/// assert!(y[0] >= 0.0);
+/// assert_eq!(guard.project(&[0.6, 0.7], &[])?, (vec![0.6, 0.7], Outcome::Kept));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Guard<P, M> {
-    projector: P,
+pub struct Guard<M> {
+    projector: Projector,
     membership: M,
     keep_feasible: bool,
     /// For a fixed set: not empty.
     verified: Vec<Verified>,
 }
 
-impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
-    /// Guards a projector, owned or borrowed (`Projector`, `&Projector`, `Arc<Projector>`).
+impl<F: Fn(&[f64], &[f64]) -> bool> Guard<FnMembership<F>> {
+    /// Guards a projector by a closure that says whether y is in C(x).
     ///
     /// # Errors
-    /// [`GuardError`] when the set is fixed and neither an anchor of the model nor a decode of a fixed
-    /// sequence of latent points is feasible.
-    pub fn new(projector: P, membership: M) -> Result<Self, GuardError> {
+    /// As for [`new`](Self::new).
+    pub fn from_fn(projector: Projector, contains: F) -> Result<Self, GuardError> {
+        Self::new(projector, FnMembership(contains))
+    }
+}
+
+impl<M: Membership> Guard<M> {
+    /// Guards a projector. The test may be owned, borrowed, boxed or shared.
+    ///
+    /// # Errors
+    /// [`GuardError`] when the set is fixed and neither an anchor nor a decode of a fixed sequence of
+    /// latent points is feasible.
+    pub fn new(projector: Projector, membership: M) -> Result<Self, GuardError> {
         let mut guard = Self {
             projector,
             membership,
             keep_feasible: true,
             verified: Vec::new(),
         };
-        if guard.projector().parameter_dim() == 0 {
+        if guard.projector.x_dim() == 0 {
             guard.verified = guard.verify_anchors()?;
         }
         Ok(guard)
     }
 
-    /// Whether an input that is feasible is returned as it is; true unless set otherwise. If not, it is
-    /// projected like any other, and returned only when no other feasible point is found.
+    /// Whether a feasible input is returned as it is; true unless set otherwise. If not, it is projected
+    /// like any other, and returned only when no other feasible point is found.
     #[must_use]
     pub fn keep_feasible(mut self, keep: bool) -> Self {
         self.keep_feasible = keep;
@@ -140,7 +105,7 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
 
     /// The projector inside.
     pub fn projector(&self) -> &Projector {
-        self.projector.borrow()
+        &self.projector
     }
 
     /// The membership test inside.
@@ -148,117 +113,214 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
         &self.membership
     }
 
-    /// How many verified points there are to fall back to; 0 for an input-dependent set, where they
-    /// are found at each call.
+    /// Number of verified points to fall back to; 0 for a set that depends on x, where they are found
+    /// at each call.
     pub fn verified_anchors(&self) -> usize {
         self.verified.len()
     }
 
-    /// Memory for calls: one per thread.
-    pub fn workspace(&self) -> GuardWorkspace {
-        GuardWorkspace::new(self.projector())
+    /// Memory for calls without allocation: one per thread. It also serves the projector.
+    pub fn workspace(&self) -> Workspace {
+        Workspace {
+            guard: Some(GuardBuffers::new(&self.projector)),
+            ..self.projector.workspace()
+        }
     }
 
-    /// A feasible point for y, with the parameters x (empty for a fixed set). No allocation.
+    /// A feasible point for y; x is empty for a fixed set.
+    ///
+    /// In tight loops use [`project_into`](Self::project_into), which does not allocate.
     ///
     /// # Errors
-    /// [`CallError`] when a slice has the wrong length or the workspace belongs to another projector;
-    /// nothing is written then.
-    pub fn project(
-        &self,
-        y: &[f32],
-        x: &[f32],
-        out: &mut [f32],
-        workspace: &mut GuardWorkspace,
-    ) -> Result<Status, CallError> {
-        let projector = self.projector();
-        projector.check_point(y, x, &workspace.inner)?;
-        workspace.check(projector)?;
-        call::length("out", out.len(), projector.dim())?;
-        if let Some(status) = self.settle(y, x, out, workspace) {
-            return Ok(status);
-        }
-        let status = projector.project(y, x, out, &mut workspace.inner)?;
-        Ok(self.finish(y, x, status, out, workspace))
+    /// [`CallError`] when a slice has the wrong length.
+    pub fn project<T: Real>(&self, y: &[T], x: &[T]) -> Result<(Vec<T>, Outcome), CallError> {
+        self.projector.check_point(y, x)?;
+        let mut out = vec![T::default(); y.len()];
+        let mut run = RunBuffers::single(self.projector.layout());
+        let mut buffers = GuardBuffers::single::<T>(&self.projector);
+        let outcome = Call::new(self, Points { y, x }, &mut run, &mut buffers).project(&mut out);
+        Ok((out, outcome))
     }
 
-    /// [`project`](Self::project) for rows of points: `y` and `out` hold `dim` numbers per row, `x`
-    /// holds `parameter_dim`, `statuses` one entry per row. The same bits as row by row.
+    /// [`project`](Self::project) into `out`, without allocation.
+    ///
+    /// # Errors
+    /// [`CallError`] when a slice has the wrong length or the workspace is not a guard's of this
+    /// projector; nothing is written then.
+    pub fn project_into<T: Real>(
+        &self,
+        y: &[T],
+        x: &[T],
+        out: &mut [T],
+        workspace: &mut Workspace,
+    ) -> Result<Outcome, CallError> {
+        self.projector.check_point(y, x)?;
+        check::length("out", out.len(), y.len())?;
+        let (run, buffers) = self.check_workspace(workspace)?;
+        Ok(Call::new(self, Points { y, x }, run, buffers).project(out))
+    }
+
+    /// [`project`](Self::project) for rows of points: `y` holds [`dim`](Projector::dim) numbers per row,
+    /// `x` holds [`x_dim`](Projector::x_dim). The same bits as row by row.
+    ///
+    /// Inputs and projections are tested by [`Membership::contains_rows`].
+    ///
+    /// ```
+    /// use fabproj_core::{Guard, LatentSet, Outcome, Projector, Weights};
+    ///
+    /// let disc = LatentSet::Ball { radius: 0.5, smooth: None };
+    /// let projector = Projector::new(&Weights::identity(2, disc))?;
+    /// let guard = Guard::from_fn(projector, |y, _x| y[0].hypot(y[1]) <= 0.6)?;
+    /// let (y, outcomes) = guard.project_rows(&[3.0, 4.0, 0.1, 0.2], &[])?;
+    /// assert_eq!(outcomes, [Outcome::Projected, Outcome::Kept]);
+    /// assert_eq!(y[2..], [0.1, 0.2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`project`](Self::project).
-    pub fn project_batch(
+    pub fn project_rows<T: Real>(
         &self,
-        y: &[f32],
-        x: &[f32],
-        out: &mut [f32],
-        statuses: &mut [Status],
-        workspace: &mut GuardWorkspace,
-    ) -> Result<Tally, CallError> {
-        let projector = self.projector();
-        let count = projector.check_batch(y, x, &workspace.inner)?;
-        workspace.check(projector)?;
-        call::length("out", out.len(), y.len())?;
-        call::length("statuses", statuses.len(), count)?;
-        let (n, p) = (projector.dim(), projector.parameter_dim());
-        let mut pending = core::mem::take(&mut workspace.pending);
-        for begin in (0..count).step_by(BLOCK) {
-            pending.clear();
-            for row in begin..count.min(begin + BLOCK) {
-                let (y, x) = (&y[row * n..][..n], &x[row * p..][..p]);
-                match self.settle(y, x, &mut out[row * n..][..n], workspace) {
-                    Some(status) => statuses[row] = status,
-                    None => pending.push(row),
-                }
+        y: &[T],
+        x: &[T],
+    ) -> Result<(Vec<T>, Vec<Outcome>), CallError> {
+        let rows = self.projector.check_rows(y, x)?;
+        let mut out = vec![T::default(); y.len()];
+        let mut outcomes = vec![Outcome::NotFinite; rows];
+        self.project_rows_into(y, x, &mut out, &mut outcomes, &mut self.workspace())?;
+        Ok((out, outcomes))
+    }
+
+    /// [`project_rows`](Self::project_rows) into `out`, as long as `y`, and `outcomes`, one per row,
+    /// without allocation.
+    ///
+    /// # Errors
+    /// As for [`project_into`](Self::project_into).
+    pub fn project_rows_into<T: Real>(
+        &self,
+        y: &[T],
+        x: &[T],
+        out: &mut [T],
+        outcomes: &mut [Outcome],
+        workspace: &mut Workspace,
+    ) -> Result<(), CallError> {
+        let rows = self.projector.check_rows(y, x)?;
+        check::length("out", out.len(), y.len())?;
+        check::length("outcomes", outcomes.len(), rows)?;
+        let (run, buffers) = self.check_workspace(workspace)?;
+        let (n, p) = (self.projector.dim(), self.projector.x_dim());
+        for begin in (0..rows).step_by(buffers.block()) {
+            let count = buffers.block().min(rows - begin);
+            let points = Points {
+                y: &y[begin * n..][..count * n],
+                x: &x[begin * p..][..count * p],
+            };
+            let out = &mut out[begin * n..][..count * n];
+            self.project_block(points, out, &mut outcomes[begin..][..count], run, buffers);
+        }
+        Ok(())
+    }
+
+    /// Projects so many rows as are tested together.
+    fn project_block<T: Real>(
+        &self,
+        points: Points<'_, T>,
+        out: &mut [T],
+        outcomes: &mut [Outcome],
+        run: &mut RunBuffers,
+        buffers: &mut GuardBuffers,
+    ) {
+        let shared = &mut buffers.shared;
+        self.settle(points, out, outcomes, shared);
+        let pending = Rows::Some(&shared.pending);
+        self.projector
+            .run_rows(pending, points, out, &mut shared.raw, run);
+        self.accept(points, out, outcomes, shared);
+        let pending = core::mem::take(&mut shared.pending);
+        for row in &pending {
+            let out = &mut out[row * self.projector.dim()..][..self.projector.dim()];
+            let (raw, at) = (buffers.shared.raw[*row], self.projector.row(points, *row));
+            outcomes[*row] = Call::new(self, at, run, buffers).repair(raw, out);
+        }
+        buffers.shared.pending = pending;
+    }
+
+    /// Settles rows that need no projection: those without a set, and inputs that are kept. The others
+    /// are pending.
+    fn settle<T: Real>(
+        &self,
+        points: Points<'_, T>,
+        out: &mut [T],
+        outcomes: &mut [Outcome],
+        shared: &mut Shared,
+    ) {
+        let n = self.projector.dim();
+        shared.pending.clear();
+        shared.tests.clear();
+        let asked = |y: &[T]| self.keep_feasible && all_finite(y);
+        for (row, outcome) in outcomes.iter_mut().enumerate() {
+            let Points { y, x } = self.projector.row(points, row);
+            if !all_finite(x) {
+                self.projector.fall_back(x, &mut out[row * n..][..n]);
+                *outcome = Outcome::NotFinite;
+                continue;
             }
-            let rows = Rows::Some(&pending);
-            projector.project_rows(rows, Points { y, x }, out, statuses, &mut workspace.inner);
-            for row in &pending {
-                let (y, x) = (&y[row * n..][..n], &x[row * p..][..p]);
-                let out = &mut out[row * n..][..n];
-                statuses[*row] = self.finish(y, x, statuses[*row], out, workspace);
+            shared.pending.push(row);
+            if asked(y) {
+                shared.tests.push(y, x);
             }
         }
-        workspace.pending = pending;
-        Ok(statuses.iter().copied().collect())
+        let mut answers = shared.tests.ask(&self.membership).iter();
+        shared.pending.retain(|row| {
+            let y = self.projector.row(points, *row).y;
+            let kept = asked(y) && answers.next() == Some(&true);
+            if kept {
+                out[row * n..][..n].copy_from_slice(y);
+                outcomes[*row] = Outcome::Kept;
+            }
+            !kept
+        });
     }
 
-    /// What needs no projection: parameters without a set, and inputs that stay.
-    fn settle(
+    /// Tests the projections of pending rows; those that fail stay pending.
+    fn accept<T: Real>(
         &self,
-        y: &[f32],
-        x: &[f32],
-        out: &mut [f32],
-        workspace: &mut GuardWorkspace,
-    ) -> Option<Status> {
-        if !all_finite(x) {
-            out.copy_from_slice(self.projector().fallback());
-            return Some(Status::NotFinite);
+        points: Points<'_, T>,
+        out: &[T],
+        outcomes: &mut [Outcome],
+        shared: &mut Shared,
+    ) {
+        let (n, raw) = (self.projector.dim(), &shared.raw);
+        let asked = |row: usize| raw[row] != RawOutcome::NotFinite;
+        shared.tests.clear();
+        for row in shared.pending.iter().filter(|row| asked(**row)) {
+            let x = self.projector.row(points, *row).x;
+            shared.tests.push(&out[row * n..][..n], x);
         }
-        if self.keep_feasible && self.passes(y, x, workspace) {
-            out.copy_from_slice(y);
-            return Some(Status::Kept);
-        }
-        None
+        let mut answers = shared.tests.ask(&self.membership).iter();
+        shared.pending.retain(|row| {
+            let passed = asked(*row) && answers.next() == Some(&true);
+            if passed {
+                outcomes[*row] = Outcome::Projected;
+            }
+            !passed
+        });
     }
 
-    /// Tests the projection in `out`, and repairs it if it fails.
-    fn finish(
+    /// The buffers of a workspace that fits.
+    fn check_workspace<'w>(
         &self,
-        y: &[f32],
-        x: &[f32],
-        status: Status,
-        out: &mut [f32],
-        workspace: &mut GuardWorkspace,
-    ) -> Status {
-        if status != Status::NotFinite && self.passes(out, x, workspace) {
-            return status;
+        workspace: &'w mut Workspace,
+    ) -> Result<(&'w mut RunBuffers, &'w mut GuardBuffers), CallError> {
+        let Workspace { run, guard } = workspace;
+        match guard {
+            Some(buffers)
+                if run.layout == self.projector.layout()
+                    && buffers.shared.anchors == self.projector.anchors().len() =>
+            {
+                Ok((run, buffers))
+            }
+            _ => Err(CallError::Workspace),
         }
-        self.repair(y, x, status, out, workspace)
-    }
-
-    /// The test, in f64 on the exact f32 values; what is not finite fails without being asked.
-    fn passes(&self, y: &[f32], x: &[f32], workspace: &mut GuardWorkspace) -> bool {
-        workspace.wide.test(&self.membership, y, x)
     }
 }

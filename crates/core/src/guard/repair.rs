@@ -1,97 +1,76 @@
 //! From a projection that failed the test to a point that passed it.
 
-use core::borrow::Borrow;
-
+use super::Membership;
+use super::call::{Call, inner};
 use super::find::Found;
-use super::{Guard, GuardWorkspace, Membership};
-use crate::projector::{Points, Projector, all_finite};
-use crate::status::Status;
+use crate::outcome::{Outcome, RawOutcome};
+use crate::real::{Real, all_finite};
 
 /// Halvings of the latent segment between an anchor and the failed projection.
 pub(super) const BISECTION_STEPS: usize = 8;
 
-impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
+impl<T: Real, M: Membership> Call<'_, T, M> {
     /// Replaces the failed projection in `out` by a feasible point near it.
-    pub(super) fn repair(
-        &self,
-        y: &[f32],
-        x: &[f32],
-        status: Status,
-        out: &mut [f32],
-        workspace: &mut GuardWorkspace,
-    ) -> Status {
-        let usable = all_finite(y);
-        let near = nearest_known(y, status, out);
-        let own_chart = usable.then(|| {
-            self.projector()
-                .choose_one(Points { y, x }, &mut workspace.inner)
-        });
-        let found = if x.is_empty() {
-            self.nearest(near, own_chart, workspace)
+    #[cold]
+    pub(super) fn repair(&mut self, raw: RawOutcome, out: &mut [T]) -> Outcome {
+        let usable = all_finite(self.at.y);
+        let near = match raw {
+            RawOutcome::NotFinite if usable => self.at.y,
+            _ => &*out,
+        };
+        let (projector, points) = (self.projector(), &mut *self.points);
+        let (reduced, place) = (&mut self.shared.reduced, &mut points.place);
+        let coordinates = inner(projector, near, self.at.x, reduced, place);
+        points.near.copy_from_slice(coordinates);
+        points.least.forget();
+        let own_chart = usable.then(|| projector.choose_one(self.at, self.run));
+        let found = if self.at.x.is_empty() {
+            self.nearest(own_chart)
         } else {
-            workspace.least.forget();
-            self.find(near, x, workspace)
+            self.find()
         };
         let Some(found) = found else {
-            return self.last_resort(y, x, status, out, workspace);
+            return self.last_resort(raw, out);
         };
-        out.copy_from_slice(&workspace.candidate);
+        out.copy_from_slice(&self.points.candidate);
         match found {
-            Found::Decode { chart } if usable => self.bisect(
-                chart,
-                own_chart == Some(chart),
-                Points { y, x },
-                out,
-                workspace,
-            ),
-            _ => Status::Anchored,
+            Found::Decode { chart } if usable => self.bisect(chart, own_chart == Some(chart), out),
+            _ => Outcome::Anchored,
         }
     }
 
-    /// When no anchor and no decode is feasible: points at hand that nobody has tested yet, then a
+    /// When no anchor and no decode is feasible: points at hand that have not been tested yet, then a
     /// search around them. If all fail, the least violating of all points tested is written.
-    fn last_resort(
-        &self,
-        y: &[f32],
-        x: &[f32],
-        status: Status,
-        out: &mut [f32],
-        workspace: &mut GuardWorkspace,
-    ) -> Status {
-        if !self.keep_feasible && self.passes(y, x, workspace) {
+    fn last_resort(&mut self, raw: RawOutcome, out: &mut [T]) -> Outcome {
+        let y = self.at.y;
+        if !self.guard.keep_feasible && self.passes(y) {
             out.copy_from_slice(y);
-            return Status::Kept;
+            return Outcome::Kept;
         }
         // Only then `out` holds the fallback, not a projection that has failed.
-        if status == Status::NotFinite && self.passes(out, x, workspace) {
-            return Status::Anchored;
+        if raw == RawOutcome::NotFinite && self.passes(out) {
+            return Outcome::Anchored;
         }
-        let (wide, least) = (&mut workspace.wide, &mut workspace.least);
-        wide.weigh(least, &self.membership, out, x);
-        wide.weigh(least, &self.membership, y, x);
-        let near = nearest_known(y, status, out);
-        if self.explore(near, x, workspace) {
-            self.approach(near, x, workspace);
-            out.copy_from_slice(&workspace.candidate);
-            return Status::Anchored;
+        self.weigh(out);
+        self.weigh(y);
+        if self.explore() {
+            self.approach();
+            out.copy_from_slice(&self.points.candidate);
+            return Outcome::Anchored;
         }
-        if let Some(point) = workspace.least.point() {
+        if let Some(point) = self.points.least.point() {
             out.copy_from_slice(point);
         }
-        Status::MaybeEmpty
+        Outcome::MaybeEmpty
     }
 
-    /// The verified point of a fixed set to go back to; there always is one.
-    fn nearest(
-        &self,
-        near: &[f32],
-        chart: Option<usize>,
-        workspace: &mut GuardWorkspace,
-    ) -> Option<Found> {
-        let verified = self.nearest_verified(near, chart)?;
+    /// The verified point of a fixed set to go back to.
+    fn nearest(&mut self, chart: Option<usize>) -> Option<Found> {
+        let verified = self.guard.nearest_verified(&self.points.near, chart)?;
+        let candidate = self.points.candidate.iter_mut().zip(&verified.point);
+        candidate.for_each(|(candidate, value)| *candidate = T::from_f64(*value));
         let anchor = &verified.anchor;
-        workspace.candidate.copy_from_slice(&anchor.point);
-        workspace.segment.anchor[..anchor.latent.len()].copy_from_slice(&anchor.latent);
+        self.shared.segment.anchor[..anchor.latent.len()].copy_from_slice(&anchor.latent);
         Some(if verified.decodes {
             Found::Decode {
                 chart: anchor.chart,
@@ -104,19 +83,12 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
     /// Walks from the feasible anchor, already in `out`, toward the projection in latent space. Only
     /// decodes that pass the test are ever written, so that whatever the decoder does in between
     /// costs distance, never feasibility.
-    fn bisect(
-        &self,
-        chart: usize,
-        far_end_failed: bool,
-        points: Points<'_>,
-        out: &mut [f32],
-        workspace: &mut GuardWorkspace,
-    ) -> Status {
-        if !self.encode_target(chart, points, workspace) {
-            return Status::Anchored;
+    fn bisect(&mut self, chart: usize, far_end_failed: bool, out: &mut [T]) -> Outcome {
+        if !self.encode_target(chart) {
+            return Outcome::Anchored;
         }
         let (mut feasible, mut failed) = (0.0, 1.0);
-        let mut status = Status::Anchored;
+        let mut outcome = Outcome::Anchored;
         for step in 0..BISECTION_STEPS {
             // In another chart than the projection's own the far end has not been tested yet.
             let untested = step == 0 && !far_end_failed;
@@ -125,9 +97,9 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
             } else {
                 0.5 * (feasible + failed)
             };
-            if self.test_segment(chart, middle, points.x, workspace) {
-                out.copy_from_slice(&workspace.candidate);
-                status = Status::Repaired;
+            if self.test_segment(chart, middle) {
+                out.copy_from_slice(&self.points.candidate);
+                outcome = Outcome::Repaired;
                 feasible = middle;
                 if untested {
                     break;
@@ -136,63 +108,40 @@ impl<P: Borrow<Projector>, M: Membership> Guard<P, M> {
                 failed = middle;
             }
         }
-        status
+        outcome
     }
 
     /// Writes the clamped latent of y in `chart` into the segment's far end.
-    fn encode_target(
-        &self,
-        chart: usize,
-        points: Points<'_>,
-        workspace: &mut GuardWorkspace,
-    ) -> bool {
+    fn encode_target(&mut self, chart: usize) -> bool {
         let projector = self.projector();
         let (Some(set), Some(dim)) = (projector.latent_set(chart), projector.latent_dim(chart))
         else {
             return false;
         };
-        let target = &mut workspace.segment.target[..dim];
-        let inner = &mut workspace.inner;
-        let encoded = projector.encode(chart, points.y, points.x, target, inner);
+        let target = &mut self.shared.segment.target[..dim];
+        let encoded = projector.encode_one(chart, self.at, target, self.run);
         set.clamp(target);
-        encoded == Ok(true) && all_finite(target)
+        encoded && all_finite(target)
     }
 
     /// Tests the decode of the point at `share` of the way from the anchor.
-    fn test_segment(
-        &self,
-        chart: usize,
-        share: f32,
-        x: &[f32],
-        workspace: &mut GuardWorkspace,
-    ) -> bool {
+    fn test_segment(&mut self, chart: usize, share: f32) -> bool {
         let projector = self.projector();
         let (Some(set), Some(dim)) = (projector.latent_set(chart), projector.latent_dim(chart))
         else {
             return false;
         };
-        let segment = &mut workspace.segment;
+        let segment = &mut self.shared.segment;
         let ends = segment.anchor.iter().zip(&segment.target);
         for (middle, (anchor, target)) in segment.middle[..dim].iter_mut().zip(ends) {
             *middle = anchor + share * (target - anchor);
         }
         // A shell is not convex: the chord is pushed back onto it.
         set.restrict(&mut segment.middle[..dim]);
-        let latent = &segment.middle[..dim];
-        let out = &mut workspace.candidate;
-        let decoded = projector.decode(chart, latent, x, out, &mut workspace.inner);
-        decoded == Ok(true)
-            && workspace
-                .wide
-                .test(&self.membership, &workspace.candidate, x)
-    }
-}
-
-/// What a feasible point should be near to: the projection, or the input where there is none.
-fn nearest_known<'a>(y: &'a [f32], status: Status, out: &'a [f32]) -> &'a [f32] {
-    if status == Status::NotFinite && all_finite(y) {
-        y
-    } else {
-        out
+        let (latent, x) = (&segment.middle[..dim], self.at.x);
+        let candidate = &mut self.points.candidate;
+        let (test, tests) = (&self.guard.membership, &mut self.shared.tests);
+        projector.decode_checked(chart, latent, x, candidate, self.run) == 0
+            && tests.passes(test, candidate, x)
     }
 }

@@ -5,6 +5,7 @@ use super::Kernel;
 use super::avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 use super::avx512::Avx512;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::instruction_set::InstructionSet;
 use super::lanes::Lanes;
 #[cfg(target_arch = "aarch64")]

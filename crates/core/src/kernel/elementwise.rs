@@ -1,7 +1,7 @@
 //! Activations and their derivatives, on whole slices.
 
 use super::lanes::{LANES, Lanes, sigmoid, tanh};
-use crate::model::Activation;
+use crate::weights::Activation;
 
 /// The derivative of an activation, from the values that tell it.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use super::pack::packed_length;
 use super::product::{Ending, Product};
 use super::tasks::{After, LayerTask, ProductTask};
 use super::{Dense, Kernel, padded};
-use crate::model::Activation;
+use crate::weights::Activation;
 
 /// Floats of both factors of a gradient that are read again and again while all tiles of the result
 /// pass over them: two thirds of a first-level cache of 48 kB, or all of one of 32 kB.

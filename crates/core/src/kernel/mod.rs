@@ -1,4 +1,5 @@
-//! Dense arithmetic, with the instruction set chosen at run time.
+//! Dense arithmetic, with the instruction set chosen at run time. For the training engine: no promise of
+//! stability, unlike the rest of this crate.
 //!
 //! A [`Kernel`] is a handle on the fastest instructions of the machine. Weights are
 //! [packed](Kernel::pack) into the order in which it reads them. Every output is accumulated in an
@@ -46,7 +47,7 @@ pub use lanes::LANES;
 pub use narrow::NARROW;
 pub use pack::packed_length;
 
-use crate::model::Activation;
+use crate::weights::Activation;
 use pack::Pack;
 use tasks::{After, AfterTask, CurvatureTask, LoopTask, PackTask, RowsTask};
 

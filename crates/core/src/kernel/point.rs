@@ -12,7 +12,7 @@ use super::layers::check;
 use super::narrow::{NARROW, partial_sums};
 use super::product::PAIRED;
 use super::{Dense, Kernel, padded};
-use crate::model::Activation;
+use crate::weights::Activation;
 
 /// `out[o] = activation(bias[o] + Σ_i x[i] · weights[o][i])` for some of the outputs.
 struct Outputs<'a> {

@@ -8,7 +8,7 @@ use super::pack::{Pack, pack};
 use super::product::{Ending, PAIRED, Product, product};
 use super::shallow::{is_shallow, shallow};
 use super::{Dense, Loop, padded};
-use crate::model::Activation;
+use crate::weights::Activation;
 
 /// What is done to the entries of a result after it was stored.
 #[derive(Clone, Copy)]

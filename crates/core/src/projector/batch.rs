@@ -1,89 +1,93 @@
 //! Many points at once: charts are chosen for a block of rows, then each chart's rows go through its
 //! networks in tiles whose activations stay in the cache.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::tile::largest;
-use super::{CallError, PackedChart, Points, Projector, call};
-use crate::status::{Status, Tally};
-use crate::workspace::{BLOCK, Workspace};
+use super::{CallError, Points, Projector, call};
+use crate::dense::PackedNetwork;
+use crate::outcome::RawOutcome;
+use crate::real::Real;
+use crate::workspace::{BLOCK, Groups, RunBuffers, Workspace};
 
 impl Projector {
-    /// Projects rows of points: `y` and `out` hold `dim` numbers per row, `x` holds `parameter_dim`,
-    /// `statuses` one entry per row. The same bits as [`project`](Self::project) row by row.
+    /// [`project`](Self::project) for rows of points: `y` holds [`dim`](Self::dim) numbers per row, `x`
+    /// holds [`x_dim`](Self::x_dim). The same bits as row by row.
     ///
     /// ```
-    /// # use fabproj_core::*;
-    /// # let model = Model {
-    /// #     dim: 2,
-    /// #     parameter_dim: 0,
-    /// #     frame: Frame::unit(2),
-    /// #     parameter_frame: Frame::unit(0),
-    /// #     gate: None,
-    /// #     charts: vec![Chart {
-    /// #         frame: Frame::unit(2),
-    /// #         encoder: Network::identity(2),
-    /// #         latent: LatentSet::Ball { radius: 0.5, smooth: None },
-    /// #         decoders: vec![Network::identity(2)],
-    /// #         decoder_gate: None,
-    /// #         blend: Blend::Soft,
-    /// #     }],
-    /// #     discriminator: None,
-    /// #     anchors: Vec::new(),
-    /// #     lift: None,
-    /// # };
-    /// # let projector = Projector::new(&model)?;
-    /// let points = [3.0, 4.0, 0.1, 0.2, f32::NAN, 0.0];
-    /// let (mut out, mut statuses) = ([0.0; 6], [Status::Inside; 3]);
-    /// let mut workspace = projector.workspace();
-    /// let tally = projector.project_batch(&points, &[], &mut out, &mut statuses, &mut workspace)?;
-    /// assert_eq!(statuses, [Status::Projected, Status::Inside, Status::NotFinite]);
-    /// assert_eq!(out, [0.3, 0.4, 0.1, 0.2, 0.0, 0.0]);
-    /// assert_eq!(tally.count(Status::NotFinite), 1);
+    /// use fabproj_core::{LatentSet, Projector, RawOutcome, Weights};
+    ///
+    /// let disc = LatentSet::Ball { radius: 0.5, smooth: None };
+    /// let projector = Projector::new(&Weights::identity(2, disc))?;
+    /// let (y, outcomes) = projector.project_rows(&[3.0_f32, 4.0, 0.1, 0.2, f32::NAN, 0.0], &[])?;
+    /// assert_eq!(y, [0.3, 0.4, 0.1, 0.2, 0.0, 0.0]);
+    /// assert_eq!(outcomes, [RawOutcome::Clamped, RawOutcome::Inside, RawOutcome::NotFinite]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
+    /// [`CallError`] when a slice has the wrong length.
+    pub fn project_rows<T: Real>(
+        &self,
+        y: &[T],
+        x: &[T],
+    ) -> Result<(Vec<T>, Vec<RawOutcome>), CallError> {
+        let rows = self.check_rows(y, x)?;
+        let mut out = vec![T::default(); y.len()];
+        let mut outcomes = vec![RawOutcome::NotFinite; rows];
+        let mut run = if rows <= self.few() {
+            RunBuffers::single(self.layout)
+        } else {
+            RunBuffers::new(self.layout)
+        };
+        let points = Points { y, x };
+        self.run_rows(Rows::All(rows), points, &mut out, &mut outcomes, &mut run);
+        Ok((out, outcomes))
+    }
+
+    /// [`project_rows`](Self::project_rows) into `out`, as long as `y`, and `outcomes`, one per row,
+    /// without allocation.
+    ///
+    /// # Errors
     /// [`CallError`] when a slice has the wrong length or the workspace belongs to another projector;
     /// nothing is written then.
-    pub fn project_batch(
+    pub fn project_rows_into<T: Real>(
         &self,
-        y: &[f32],
-        x: &[f32],
-        out: &mut [f32],
-        statuses: &mut [Status],
+        y: &[T],
+        x: &[T],
+        out: &mut [T],
+        outcomes: &mut [RawOutcome],
         workspace: &mut Workspace,
-    ) -> Result<Tally, CallError> {
-        let count = self.check_batch(y, x, workspace)?;
+    ) -> Result<(), CallError> {
+        let rows = self.check_rows(y, x)?;
         call::length("out", out.len(), y.len())?;
-        call::length("statuses", statuses.len(), count)?;
-        self.project_rows(Rows::All(count), Points { y, x }, out, statuses, workspace);
-        Ok(statuses.iter().copied().collect())
+        call::length("outcomes", outcomes.len(), rows)?;
+        let run = self.check_workspace(workspace)?;
+        self.run_rows(Rows::All(rows), Points { y, x }, out, outcomes, run);
+        Ok(())
     }
 
     /// Projects some rows of a batch whose lengths have been checked.
-    pub(crate) fn project_rows(
+    pub(crate) fn run_rows<T: Real>(
         &self,
         rows: Rows<'_>,
-        points: Points<'_>,
-        out: &mut [f32],
-        statuses: &mut [Status],
-        workspace: &mut Workspace,
+        points: Points<'_, T>,
+        out: &mut [T],
+        outcomes: &mut [RawOutcome],
+        run: &mut RunBuffers,
     ) {
         if rows.count() <= self.few() {
-            let (dim, states) = (self.dim, self.parameter_dim);
             for row in (0..rows.count()).map(|index| rows.at(index)) {
-                let point = Points {
-                    y: &points.y[row * dim..][..dim],
-                    x: &points.x[row * states..][..states],
-                };
-                statuses[row] = self.project_one(point, &mut out[row * dim..][..dim], workspace);
+                let out = &mut out[row * self.layout.dim..][..self.layout.dim];
+                outcomes[row] = self.project_one(self.row(points, row), out, run);
             }
             return;
         }
-        let tile = self.layout.tile;
-        self.for_each_tile(rows, points, tile, workspace, |chart, count, work| {
-            self.project_tile(chart, points, count, out, work);
-            for (source, status) in work.rows[..count].iter().zip(&work.statuses) {
-                statuses[*source] = *status;
+        self.for_each_tile(rows, points, run, |chart, count, run| {
+            self.project_tile(&self.charts[chart], points, count, out, run);
+            for (source, outcome) in run.rows[..count].iter().zip(&run.outcomes) {
+                outcomes[*source] = *outcome;
             }
         });
     }
@@ -98,87 +102,85 @@ impl Projector {
         }
     }
 
-    /// Calls `run` for tiles of rows of one chart each, with `workspace.rows` filled.
-    pub(super) fn for_each_tile(
+    /// Calls `run_tile` for tiles of rows of one chart each, with `run.rows` filled.
+    pub(super) fn for_each_tile<T: Real>(
         &self,
         rows: Rows<'_>,
-        points: Points<'_>,
-        tile: usize,
-        workspace: &mut Workspace,
-        mut run: impl FnMut(&PackedChart, usize, &mut Workspace),
+        points: Points<'_, T>,
+        run: &mut RunBuffers,
+        mut run_tile: impl FnMut(usize, usize, &mut RunBuffers),
     ) {
         for begin in (0..rows.count()).step_by(BLOCK) {
             let block = BLOCK.min(rows.count() - begin);
-            self.group(rows, begin, block, points, workspace);
+            if let Some(gate) = &self.gate {
+                self.choose_block(gate, rows, begin, block, points, run);
+                run.groups.sort(block);
+            }
             let mut next = 0;
-            for (index, chart) in self.charts.iter().enumerate() {
-                let end = workspace.groups.end[index] as usize;
+            for chart in 0..self.charts.len() {
+                let end = match self.gate {
+                    Some(_) => run.groups.end[chart] as usize,
+                    None => block,
+                };
                 while next < end {
-                    let count = tile.min(end - next);
+                    let count = run.tile().min(end - next);
                     for row in 0..count {
-                        let within = workspace.groups.order[next + row] as usize;
-                        workspace.rows[row] = rows.at(begin + within);
+                        let within = match self.gate {
+                            Some(_) => run.groups.order[next + row] as usize,
+                            None => next + row,
+                        };
+                        run.rows[row] = rows.at(begin + within);
                     }
-                    run(chart, count, workspace);
+                    run_tile(chart, count, run);
                     next += count;
                 }
             }
         }
     }
 
-    /// Sorts the rows of a block by chart, keeping their order within each.
-    fn group(
-        &self,
-        rows: Rows<'_>,
-        begin: usize,
-        block: usize,
-        points: Points<'_>,
-        work: &mut Workspace,
-    ) {
-        self.choose_block(rows, begin, block, points, work);
-        let groups = &mut work.groups;
-        groups.end.fill(0);
-        for chart in &groups.chart[..block] {
-            groups.end[*chart as usize] += 1;
-        }
-        // First each chart's count becomes its start; placing a row moves the start to the end.
-        let mut start = 0;
-        for end in &mut groups.end {
-            start += core::mem::replace(end, start);
-        }
-        for (row, chart) in groups.chart[..block].iter().enumerate() {
-            let place = &mut groups.end[*chart as usize];
-            groups.order[*place as usize] = row as u32;
-            *place += 1;
-        }
-    }
-
     /// Finds the chart of each row of a block.
-    pub(super) fn choose_block(
+    fn choose_block<T: Real>(
         &self,
+        gate: &PackedNetwork,
         rows: Rows<'_>,
         begin: usize,
         block: usize,
-        points: Points<'_>,
-        work: &mut Workspace,
+        points: Points<'_, T>,
+        run: &mut RunBuffers,
     ) {
-        let Some(gate) = &self.gate else {
-            work.groups.chart[..block].fill(0);
-            return;
-        };
-        let tile = self.layout.tile;
+        let tile = run.tile();
         for start in (0..block).step_by(tile) {
             let count = tile.min(block - start);
             for row in 0..count {
-                work.rows[row] = rows.at(begin + start + row);
+                run.rows[row] = rows.at(begin + start + row);
             }
-            self.load(&self.frame, points, count, work);
+            self.load(&self.frame, points, count, run);
             let stride = self.layout.input_stride;
-            let logits = gate.forward(&work.input, stride, count, &mut work.scratch);
+            let logits = gate.forward(&run.input, stride, count, &mut run.scratch);
             let logits = logits.chunks_exact(gate.output_stride());
-            for (chart, logits) in work.groups.chart[start..].iter_mut().zip(logits) {
+            for (chart, logits) in run.groups.chart[start..].iter_mut().zip(logits) {
                 *chart = largest(&logits[..gate.outputs()]) as u32;
             }
+        }
+    }
+}
+
+impl Groups {
+    /// Sorts the rows of a block by chart, keeping their order within each.
+    fn sort(&mut self, block: usize) {
+        self.end.fill(0);
+        for chart in &self.chart[..block] {
+            self.end[*chart as usize] += 1;
+        }
+        // First each chart's count becomes its start; placing a row moves the start to the end.
+        let mut start = 0;
+        for end in &mut self.end {
+            start += core::mem::replace(end, start);
+        }
+        for (row, chart) in self.chart[..block].iter().enumerate() {
+            let place = &mut self.end[*chart as usize];
+            self.order[*place as usize] = row as u32;
+            *place += 1;
         }
     }
 }

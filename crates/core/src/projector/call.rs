@@ -1,14 +1,14 @@
 //! Misuse of a call: lengths that do not fit.
 
 use super::Projector;
-use crate::workspace::Workspace;
+use crate::workspace::{RunBuffers, Workspace};
 
 /// A call that does not fit the projector. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// A slice of the wrong length.
-    #[error("`{argument}` has {found} numbers; this projector needs {expected}")]
+    #[error("`{argument}` must have length {expected}, found {found}")]
     Length {
         /// Which argument.
         argument: &'static str,
@@ -18,7 +18,7 @@ pub enum CallError {
         found: usize,
     },
     /// A batch that is not a whole number of rows.
-    #[error("`{argument}` has {found} numbers, which is not a whole number of rows of {row}")]
+    #[error("`{argument}` has {found} numbers, not a whole number of rows of {row}")]
     Rows {
         /// Which argument.
         argument: &'static str,
@@ -27,19 +27,25 @@ pub enum CallError {
         /// The length it has.
         found: usize,
     },
-    /// A chart that is not there.
-    #[error("there is no chart {chart}; this projector has {charts}, counted from 0")]
+    /// A chart that does not exist.
+    #[error("no chart {chart}; this projector has {charts}, counted from 0")]
     Chart {
         /// The chart that was asked for.
         chart: usize,
         /// How many there are.
         charts: usize,
     },
-    /// A workspace that was made by a projector of another shape.
-    #[error("the workspace belongs to another projector; make one with `Projector::workspace`")]
+    /// A workspace of another projector, or a projector's workspace given to a guard.
+    #[error("the workspace does not fit; make one with `workspace()` of what is called")]
     Workspace,
-    /// A score was asked of a model without a discriminator.
-    #[error("this model was saved without a discriminator")]
+    /// A tape of another projector.
+    #[error("the tape belongs to another projector; make one with `Projector::tape`")]
+    Tape,
+    /// A pullback without a forward pass.
+    #[error("the tape holds no forward pass; call `Projector::forward` first")]
+    NoForward,
+    /// A score of weights without a discriminator.
+    #[error("the weights hold no discriminator; train with one to get scores")]
     NoDiscriminator,
 }
 
@@ -72,36 +78,28 @@ pub(crate) fn rows(argument: &'static str, found: usize, row: usize) -> Result<u
 }
 
 impl Projector {
+    /// The buffers of a workspace that fits.
     #[inline]
-    pub(super) fn check_workspace(&self, workspace: &Workspace) -> Result<(), CallError> {
-        if workspace.layout == self.layout {
-            return Ok(());
+    pub(crate) fn check_workspace<'w>(
+        &self,
+        workspace: &'w mut Workspace,
+    ) -> Result<&'w mut RunBuffers, CallError> {
+        if workspace.run.layout == self.layout {
+            return Ok(&mut workspace.run);
         }
         Err(CallError::Workspace)
     }
 
     #[inline]
-    pub(crate) fn check_point(
-        &self,
-        y: &[f32],
-        x: &[f32],
-        workspace: &Workspace,
-    ) -> Result<(), CallError> {
-        length("y", y.len(), self.dim)?;
-        length("x", x.len(), self.parameter_dim)?;
-        self.check_workspace(workspace)
+    pub(crate) fn check_point<T>(&self, y: &[T], x: &[T]) -> Result<(), CallError> {
+        length("y", y.len(), self.layout.dim)?;
+        length("x", x.len(), self.x_dim)
     }
 
     /// Checks a batch and counts its rows.
-    pub(crate) fn check_batch(
-        &self,
-        y: &[f32],
-        x: &[f32],
-        workspace: &Workspace,
-    ) -> Result<usize, CallError> {
-        let count = rows("y", y.len(), self.dim)?;
-        length("x", x.len(), count * self.parameter_dim)?;
-        self.check_workspace(workspace)?;
+    pub(crate) fn check_rows<T>(&self, y: &[T], x: &[T]) -> Result<usize, CallError> {
+        let count = rows("y", y.len(), self.layout.dim)?;
+        length("x", x.len(), count * self.x_dim)?;
         Ok(count)
     }
 

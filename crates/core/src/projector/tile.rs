@@ -3,38 +3,39 @@
 
 use super::{PackedChart, Projector};
 use crate::dense::{PackedNetwork, Scratch};
-use crate::model::{Blend, Frame};
-use crate::status::Status;
-use crate::workspace::{DecodeBuffers, Workspace};
+use crate::outcome::RawOutcome;
+use crate::real::{Real, all_finite, saturate};
+use crate::weights::Frame;
+use crate::workspace::{DecodeBuffers, RunBuffers};
 
 /// Rows of y and of x as the caller gave them.
 #[derive(Clone, Copy)]
-pub(crate) struct Points<'a> {
-    pub y: &'a [f32],
-    pub x: &'a [f32],
+pub(crate) struct Points<'a, T> {
+    pub y: &'a [T],
+    pub x: &'a [T],
 }
 
-/// `inner = (outer - centre) / scale`; whether `outer` was finite. Not folded into the first layer: with an
-/// offset of thousands the folded bias would swallow the digits that matter.
+/// `inner = (outer - centre) / scale`; whether it is finite in f32. Not folded into the first layer: with
+/// an offset of thousands the folded bias would swallow the digits that matter.
 #[inline]
-pub(super) fn enter(frame: &Frame, outer: &[f32], inner: &mut [f32]) -> bool {
+pub(super) fn enter<T: Real>(frame: &Frame, outer: &[T], inner: &mut [f32]) -> bool {
     let mut finite = true;
     let units = frame.centre.iter().zip(&frame.scale);
     for ((inner, outer), (centre, scale)) in inner.iter_mut().zip(outer).zip(units) {
-        *inner = (outer - centre) / scale;
-        finite &= outer.is_finite();
+        *inner = ((*outer - T::from_f32(*centre)) / T::from_f32(*scale)).to_f32();
+        finite &= inner.is_finite();
     }
     finite
 }
 
 /// `outer = centre + scale · inner`; whether it is finite.
 #[inline]
-pub(super) fn leave(frame: &Frame, inner: &[f32], outer: &mut [f32]) -> bool {
+pub(super) fn leave<T: Real>(frame: &Frame, inner: &[f32], outer: &mut [T]) -> bool {
     let mut finite = true;
     let units = frame.centre.iter().zip(&frame.scale);
     for ((inner, outer), (centre, scale)) in inner.iter().zip(outer).zip(units) {
-        *outer = centre + scale * inner;
-        finite &= outer.is_finite();
+        *outer = T::from_f32(*centre) + T::from_f32(*scale) * T::from_f32(*inner);
+        finite &= outer.finite();
     }
     finite
 }
@@ -50,11 +51,6 @@ fn copy(from: &[f32], to: &mut [f32]) -> bool {
     finite
 }
 
-#[inline]
-pub(crate) fn all_finite(values: &[f32]) -> bool {
-    values.iter().all(|value| value.is_finite())
-}
-
 /// Index of the largest value; the first of equals, and 0 where nothing compares.
 #[inline]
 pub(super) fn largest(values: &[f32]) -> usize {
@@ -68,62 +64,73 @@ pub(super) fn largest(values: &[f32]) -> usize {
 }
 
 impl Projector {
-    /// Copies the tile's rows into the workspace as `[y in frame, x in the parameter frame]`. Rows that
-    /// are not finite become zeros and are marked, so that they cannot hurt.
+    /// Copies the tile's rows into the buffers as `[y in frame, x in the x frame]`. Rows that are not
+    /// finite become zeros and are marked, so that they cannot hurt.
     #[inline]
-    pub(super) fn load(
+    pub(super) fn load<T: Real>(
         &self,
         frame: &Frame,
-        points: Points<'_>,
+        points: Points<'_, T>,
         rows: usize,
-        work: &mut Workspace,
+        run: &mut RunBuffers,
     ) {
-        let (dim, stride) = (self.dim, self.layout.input_stride);
+        let (dim, stride) = (self.layout.dim, self.layout.input_stride);
         for row in 0..rows {
-            let source = work.rows[row];
+            let source = run.rows[row];
             let y = &points.y[source * dim..][..dim];
-            let x = &points.x[source * self.parameter_dim..][..self.parameter_dim];
-            let input = &mut work.input[row * stride..][..stride];
-            let (inner_y, inner_x) = input.split_at_mut(dim);
-            let finite = enter(frame, y, inner_y) & enter(&self.parameter_frame, x, inner_x);
-            work.statuses[row] = Status::Inside;
+            let x = &points.x[source * self.x_dim..][..self.x_dim];
+            let input = &mut run.input[row * stride..][..stride];
+            let (inner_y, inner_x) = input.split_at_mut(self.layout.inner_dim);
+            let finite = match &self.equations {
+                None => enter(frame, y, inner_y),
+                Some(equations) => {
+                    equations.lower_point(y, x, &mut run.reduced);
+                    enter(frame, &run.reduced, inner_y)
+                }
+            };
+            let finite = finite & enter(&self.x_frame, x, inner_x);
+            run.outcomes[row] = RawOutcome::Inside;
             if !finite {
                 input.fill(0.0);
-                work.statuses[row] = Status::NotFinite;
+                run.outcomes[row] = RawOutcome::NotFinite;
             }
         }
     }
 
     /// The chart of the point in row 0 of `points`.
     #[inline]
-    pub(crate) fn choose_one(&self, points: Points<'_>, work: &mut Workspace) -> usize {
+    pub(crate) fn choose_one<T: Real>(&self, points: Points<'_, T>, run: &mut RunBuffers) -> usize {
         let Some(gate) = &self.gate else { return 0 };
-        work.rows[0] = 0;
-        self.load(&self.frame, points, 1, work);
-        let logits = gate.forward(&work.input, self.layout.input_stride, 1, &mut work.scratch);
+        run.rows[0] = 0;
+        self.load(&self.frame, points, 1, run);
+        let logits = gate.forward(&run.input, self.layout.input_stride, 1, &mut run.scratch);
         largest(&logits[..gate.outputs()])
     }
 
     /// Projects the tile's rows, all of one chart, into their places in `out`.
     #[inline]
-    pub(super) fn project_tile(
+    pub(super) fn project_tile<T: Real>(
         &self,
         chart: &PackedChart,
-        points: Points<'_>,
+        points: Points<'_, T>,
         rows: usize,
-        out: &mut [f32],
-        work: &mut Workspace,
+        out: &mut [T],
+        run: &mut RunBuffers,
     ) {
-        self.load(&chart.frame, points, rows, work);
+        self.load(&chart.frame, points, rows, run);
         let stride = self.layout.input_stride;
         let encoded = chart
             .encoder
-            .forward(&work.input, stride, rows, &mut work.scratch);
-        let (statuses, latent) = (&mut work.statuses, &mut work.decode.latent);
-        self.clamp_tile(chart, encoded, &work.input, rows, statuses, latent);
-        let decoded = self.decode_tile(chart, rows, &mut work.decode, &mut work.scratch);
-        let (statuses, sources) = (&mut work.statuses[..rows], &work.rows[..rows]);
-        self.store(chart, decoded, statuses, sources, out);
+            .forward(&run.input, stride, rows, &mut run.scratch);
+        let (outcomes, latent) = (&mut run.outcomes, &mut run.decode.latent);
+        self.clamp_tile(chart, encoded, &run.input, rows, outcomes, latent);
+        let decoded = self.decode_tile(chart, rows, &mut run.decode, &mut run.scratch);
+        let mut stored = Stored {
+            outcomes: &mut run.outcomes[..rows],
+            sources: &run.rows[..rows],
+            reduced: &mut run.reduced,
+        };
+        self.store(chart, decoded, points.x, out, &mut stored);
     }
 
     /// Writes `[clamped latent, x]` rows and what the clamp did.
@@ -134,26 +141,26 @@ impl Projector {
         encoded: &[f32],
         input: &[f32],
         rows: usize,
-        statuses: &mut [Status],
+        outcomes: &mut [RawOutcome],
         latent: &mut [f32],
     ) {
         let (dim, stride) = (chart.latent_dim(), self.layout.latent_stride);
         for row in 0..rows {
-            let target = &mut latent[row * stride..][..dim + self.parameter_dim];
+            let target = &mut latent[row * stride..][..dim + self.x_dim];
             let (z, x) = target.split_at_mut(dim);
             let finite = copy(&encoded[row * chart.encoder.output_stride()..][..dim], z);
             let joined = &input[row * self.layout.input_stride..][..self.layout.input_stride];
-            copy(&joined[self.dim..], x);
-            if statuses[row] == Status::NotFinite {
+            copy(&joined[self.layout.inner_dim..], x);
+            if outcomes[row] == RawOutcome::NotFinite {
                 continue;
             }
-            statuses[row] = if !finite {
+            outcomes[row] = if !finite {
                 z.fill(0.0);
-                Status::NotFinite
+                RawOutcome::NotFinite
             } else if chart.latent.clamp(z) {
-                Status::Inside
+                RawOutcome::Inside
             } else {
-                Status::Projected
+                RawOutcome::Clamped
             };
         }
     }
@@ -172,20 +179,12 @@ impl Projector {
             return chart.decoders[0].forward(&buffers.latent, stride, rows, scratch);
         };
         let logits = gate.forward(&buffers.latent, stride, rows, scratch);
-        match chart.blend {
-            Blend::Soft => {
-                soft_weights(gate, logits, rows, &mut buffers.weights);
-                self.decode_soft(chart, rows, buffers, scratch);
-            }
-            Blend::Hard => {
-                choose(gate, logits, rows, &mut buffers.choices);
-                self.decode_hard(chart, rows, buffers, scratch);
-            }
-        }
+        soft_weights(gate, logits, rows, &mut buffers.weights);
+        self.decode_blended(chart, rows, buffers, scratch);
         &buffers.blended
     }
 
-    fn decode_soft(
+    fn decode_blended(
         &self,
         chart: &PackedChart,
         rows: usize,
@@ -207,60 +206,69 @@ impl Projector {
         }
     }
 
-    fn decode_hard(
-        &self,
-        chart: &PackedChart,
-        rows: usize,
-        buffers: &mut DecodeBuffers,
-        scratch: &mut Scratch,
-    ) {
-        let (stride, width) = (self.layout.latent_stride, self.layout.output_stride);
-        for (index, decoder) in chart.decoders.iter().enumerate() {
-            let count = buffers.gather(index, rows, stride);
-            if count == 0 {
-                continue;
-            }
-            let decoded = decoder.forward(&buffers.gathered, stride, count, scratch);
-            for (decoded, row) in decoded.chunks_exact(width).zip(&buffers.members) {
-                buffers.blended[row * width..][..width].copy_from_slice(decoded);
-            }
-        }
-    }
-
     /// Writes decodes to their places in raw units, or the fallback where they are not finite.
     #[inline]
-    pub(super) fn store(
+    pub(super) fn store<T: Real>(
         &self,
         chart: &PackedChart,
         decoded: &[f32],
-        statuses: &mut [Status],
-        sources: &[usize],
-        out: &mut [f32],
+        x: &[T],
+        out: &mut [T],
+        stored: &mut Stored<'_>,
     ) {
-        let (dim, stride) = (self.dim, self.layout.output_stride);
-        for ((row, status), source) in statuses.iter_mut().enumerate().zip(sources) {
+        let (dim, stride) = (self.layout.dim, self.layout.output_stride);
+        for ((row, outcome), source) in stored.outcomes.iter_mut().enumerate().zip(stored.sources) {
             let out = &mut out[source * dim..][..dim];
-            let finite = leave(&chart.frame, &decoded[row * stride..][..dim], out);
-            if *status == Status::NotFinite || !finite {
-                *status = Status::NotFinite;
-                out.copy_from_slice(&self.fallback);
+            let decoded = &decoded[row * stride..][..self.layout.inner_dim];
+            let of_row = || &x[source * self.x_dim..][..self.x_dim];
+            let finite = match &self.equations {
+                None => leave(&chart.frame, decoded, out),
+                Some(equations) => {
+                    leave(&chart.frame, decoded, stored.reduced);
+                    equations.raise_point(stored.reduced, of_row(), out)
+                }
+            };
+            if *outcome == RawOutcome::NotFinite || !finite {
+                *outcome = RawOutcome::NotFinite;
+                self.fall_back(of_row(), out);
             }
         }
     }
+
+    /// Writes what is returned with [`RawOutcome::NotFinite`]: the first anchor's point or, without
+    /// anchors, the centre of the frame.
+    #[cold]
+    pub(crate) fn fall_back<T: Real>(&self, x: &[T], out: &mut [T]) {
+        let Some(equations) = &self.equations else {
+            let values = out.iter_mut().zip(&self.fallback);
+            return values.for_each(|(out, value)| *out = T::from_f32(*value));
+        };
+        if self.raise(&self.fallback, x, out) {
+            return;
+        }
+        // There is no solution at this x that is a number: take the one at the centre of x.
+        for (row, out) in out.iter_mut().enumerate() {
+            *out = saturate(equations.point(row, &self.fallback, &self.x_frame.centre));
+        }
+    }
+
+    /// The point of the caller that has these coordinates for the networks, raw units; whether it is
+    /// finite.
+    pub(crate) fn raise<T: Real, I: Real>(&self, inner: &[I], x: &[T], out: &mut [T]) -> bool {
+        if let Some(equations) = &self.equations {
+            return equations.raise_point(inner, x, out);
+        }
+        let values = out.iter_mut().zip(inner);
+        values.for_each(|(out, inner)| *out = T::from_f64(inner.to_f64()));
+        all_finite(out)
+    }
 }
 
-impl DecodeBuffers {
-    /// Gathers the latents of the rows that chose decoder `index`, and counts them.
-    pub(super) fn gather(&mut self, index: usize, rows: usize, stride: usize) -> usize {
-        let mut count = 0;
-        for row in (0..rows).filter(|row| self.choices[*row] == index) {
-            self.members[count] = row;
-            let latent = &self.latent[row * stride..][..stride];
-            self.gathered[count * stride..][..stride].copy_from_slice(latent);
-            count += 1;
-        }
-        count
-    }
+/// Where [`Projector::store`] puts rows, and what became of them.
+pub(super) struct Stored<'a> {
+    pub outcomes: &'a mut [RawOutcome],
+    pub sources: &'a [usize],
+    pub reduced: &'a mut [f64],
 }
 
 /// `blended += weight · decoded`, row by row; `(index, decoders)` finds the weight.
@@ -294,12 +302,5 @@ pub(super) fn soft_weights(gate: &PackedNetwork, logits: &[f32], rows: usize, we
         }
         let sum: f32 = weights.iter().sum();
         weights.iter_mut().for_each(|weight| *weight /= sum);
-    }
-}
-
-/// The largest of each row of the gate's outputs.
-pub(super) fn choose(gate: &PackedNetwork, logits: &[f32], rows: usize, choices: &mut [usize]) {
-    for (row, choice) in choices[..rows].iter_mut().enumerate() {
-        *choice = largest(&logits[row * gate.output_stride()..][..gate.outputs()]);
     }
 }

@@ -1,4 +1,4 @@
-//! Models of every shape for the tests, and the projection's definition in f64.
+//! Weights of every shape for the tests, and the projection's definition in f64.
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 
 pub mod counting;
@@ -6,7 +6,8 @@ pub mod hostile;
 pub mod reference;
 
 use fabproj_core::{
-    Activation, Anchor, Blend, Chart, Frame, LatentSet, Layer, Lift, Model, Network, Projector,
+    Activation, Anchor, Chart, Equations, Frame, LatentSet, Layer, Network, Projector, Real,
+    Weights,
 };
 use proptest::prelude::*;
 
@@ -31,8 +32,8 @@ impl Random {
         (0..count).map(|_| bound * self.signed()).collect()
     }
 
-    /// A lift of one more coordinate than the model has, its basis a reflection of the first axes.
-    pub fn lift(&mut self, dim: usize, parameter_dim: usize) -> Lift {
+    /// One equation: solutions of `dim` reduced coordinates, their basis a reflection of the first axes.
+    pub fn equations(&mut self, dim: usize, x_dim: usize) -> Equations {
         let mut numbers =
             |count: usize| -> Vec<f64> { (0..count).map(|_| f64::from(self.signed())).collect() };
         let outer = dim + 1;
@@ -43,10 +44,10 @@ impl Random {
             let unit = if row == column { 1.0 } else { 0.0 };
             unit - 2.0 * normal[row] * normal[column] / squared
         });
-        Lift {
+        Equations {
             basis: basis.collect(),
             origin: numbers(outer),
-            by_parameter: numbers(outer * parameter_dim),
+            by_x: numbers(outer * x_dim),
         }
     }
 
@@ -81,18 +82,17 @@ impl Random {
     }
 }
 
-/// What kind of model.
+/// What kind of projector.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub dim: usize,
-    pub parameter_dim: usize,
+    pub x_dim: usize,
     pub latent_dim: usize,
     pub charts: usize,
     pub decoders: usize,
     pub anchors: usize,
     pub hidden: Activation,
     pub skip: bool,
-    pub blend: Blend,
     pub latent: LatentSet,
 }
 
@@ -101,14 +101,13 @@ impl Shape {
     pub fn plain() -> Self {
         Self {
             dim: 2,
-            parameter_dim: 0,
+            x_dim: 0,
             latent_dim: 2,
             charts: 1,
             decoders: 1,
             anchors: 0,
             hidden: Activation::Relu,
             skip: false,
-            blend: Blend::Soft,
             latent: LatentSet::Ball {
                 radius: 0.5,
                 smooth: None,
@@ -116,20 +115,20 @@ impl Shape {
         }
     }
 
-    /// A model of this shape with random weights; every chart has other widths.
-    pub fn model(&self, seed: u64) -> Model {
+    /// Random weights of this shape; every chart has other widths. Odd seeds: with equations.
+    pub fn weights(&self, seed: u64) -> Weights {
         let mut random = Random(seed);
-        let joined = self.dim + self.parameter_dim;
+        let joined = self.dim + self.x_dim;
         let charts: Vec<_> = (0..self.charts)
             .map(|index| self.chart(index, &mut random))
             .collect();
         let gate = [joined, 12, self.charts];
         let identity = Activation::Identity;
-        Model {
+        Weights {
             dim: self.dim,
-            parameter_dim: self.parameter_dim,
+            x_dim: self.x_dim,
             frame: random.frame(self.dim),
-            parameter_frame: random.frame(self.parameter_dim),
+            x_frame: random.frame(self.x_dim),
             gate: (self.charts > 1).then(|| random.network(&gate, self, identity)),
             discriminator: Some(random.network(&[joined, 9, 1], self, identity)),
             anchors: (0..self.anchors)
@@ -140,23 +139,22 @@ impl Shape {
                     Anchor {
                         chart,
                         latent,
-                        parameters: random.floats(self.parameter_dim, 1.0),
+                        x: random.floats(self.x_dim, 1.0),
                         point: random.floats(self.dim, 1.0),
                     }
                 })
                 .collect(),
             charts,
-            // Every other one.
-            lift: (seed % 2 == 1).then(|| random.lift(self.dim, self.parameter_dim)),
+            equations: (seed % 2 == 1).then(|| random.equations(self.dim, self.x_dim)),
         }
     }
 
     fn chart(&self, index: usize, random: &mut Random) -> Chart {
         let width = 11 + 6 * index;
         let latent_dim = self.latent_dim + index % 2;
-        let encoder = [self.dim + self.parameter_dim, width, 20, latent_dim];
-        let decoder = [latent_dim + self.parameter_dim, 17, width, self.dim];
-        let gate = [latent_dim + self.parameter_dim, 8, self.decoders];
+        let encoder = [self.dim + self.x_dim, width, 20, latent_dim];
+        let decoder = [latent_dim + self.x_dim, 17, width, self.dim];
+        let gate = [latent_dim + self.x_dim, 8, self.decoders];
         let identity = Activation::Identity;
         Chart {
             frame: random.frame(self.dim),
@@ -166,7 +164,6 @@ impl Shape {
                 .map(|_| random.network(&decoder, self, identity))
                 .collect(),
             decoder_gate: (self.decoders > 1).then(|| random.network(&gate, self, identity)),
-            blend: self.blend,
         }
     }
 }
@@ -203,7 +200,7 @@ pub fn latent_sets() -> Vec<LatentSet> {
     ]
 }
 
-/// Any kind of model.
+/// Any kind of projector.
 pub fn shapes() -> impl Strategy<Value = Shape> {
     let sizes = (
         1_usize..4,
@@ -217,38 +214,52 @@ pub fn shapes() -> impl Strategy<Value = Shape> {
     let kinds = (
         prop::sample::select(hidden),
         any::<bool>(),
-        prop::sample::select(vec![Blend::Soft, Blend::Hard]),
         prop::sample::select(latent_sets()),
     );
-    (sizes, kinds).prop_map(|(sizes, (hidden, skip, blend, latent))| {
-        let (dim, parameter_dim, latent_dim, charts, decoders, anchors) = sizes;
+    (sizes, kinds).prop_map(|(sizes, (hidden, skip, latent))| {
+        let (dim, x_dim, latent_dim, charts, decoders, anchors) = sizes;
         Shape {
             dim,
-            parameter_dim,
+            x_dim,
             latent_dim,
             charts,
             decoders,
             anchors,
             hidden,
             skip,
-            blend,
             latent,
         }
     })
 }
 
 /// The paper's networks: four hidden layers of 64.
-pub fn paper_size() -> Model {
+pub fn paper_size() -> Weights {
     let mut random = Random(1);
-    let mut model = Shape::plain().model(1);
+    let mut weights = Shape::plain().weights(1);
+    weights.equations = None;
     let widths = [2, 64, 64, 64, 64, 2];
     let shape = Shape::plain();
-    model.charts[0].encoder = random.network(&widths, &shape, Activation::Tanh);
-    model.charts[0].decoders = vec![random.network(&widths, &shape, Activation::Identity)];
-    model.discriminator = None;
-    model
+    weights.charts[0].encoder = random.network(&widths, &shape, Activation::Tanh);
+    weights.charts[0].decoders = vec![random.network(&widths, &shape, Activation::Identity)];
+    weights.discriminator = None;
+    weights
 }
 
-pub fn projector(model: &Model) -> Projector {
-    Projector::new(model).expect("the fixture is a valid model")
+pub fn projector(weights: &Weights) -> Projector {
+    Projector::new(weights).expect("the fixture is valid")
+}
+
+/// The same numbers in a call's type.
+pub fn cast<T: Real>(values: &[f32]) -> Vec<T> {
+    values.iter().map(|value| T::from_f32(*value)).collect()
+}
+
+/// The numbers that a membership test sees.
+pub fn wide<T: Real>(values: &[T]) -> Vec<f64> {
+    values.iter().map(|value| value.to_f64()).collect()
+}
+
+/// A row of a batch.
+pub fn row<T>(values: &[T], row: usize, width: usize) -> &[T] {
+    &values[row * width..][..width]
 }

@@ -1,10 +1,6 @@
 //! The projection by its definition: f64, no packing, no tiles.
 
-use fabproj_core::{Activation, Blend, Chart, Frame, LatentSet, Model, Network};
-
-pub fn wide(values: &[f32]) -> Vec<f64> {
-    values.iter().map(|value| f64::from(*value)).collect()
-}
+use fabproj_core::{Activation, Chart, Frame, LatentSet, Network, Weights};
 
 pub fn network(network: &Network, input: &[f64]) -> Vec<f64> {
     let mut values = input.to_vec();
@@ -136,10 +132,9 @@ pub fn decode(chart: &Chart, z: &[f64], inner_x: &[f64]) -> Vec<f64> {
         .iter()
         .map(|decoder| network(decoder, &joined))
         .collect();
-    let blended = match (&chart.decoder_gate, chart.blend) {
-        (None, _) => decodes[0].clone(),
-        (Some(gate), Blend::Hard) => decodes[largest(&network(gate, &joined))].clone(),
-        (Some(gate), Blend::Soft) => {
+    let blended = match &chart.decoder_gate {
+        None => decodes[0].clone(),
+        Some(gate) => {
             let weights = softmax(&network(gate, &joined), 1.0);
             let coordinate = |j: usize| -> f64 {
                 weights
@@ -159,19 +154,45 @@ pub fn decode(chart: &Chart, z: &[f64], inner_x: &[f64]) -> Vec<f64> {
     outer.collect()
 }
 
-pub fn chart_of(model: &Model, y: &[f64], x: &[f64]) -> usize {
-    let joined = [enter(&model.frame, y), enter(&model.parameter_frame, x)].concat();
-    model
+/// The coordinates that the networks see.
+fn lower(weights: &Weights, y: &[f64], x: &[f64]) -> Vec<f64> {
+    let Some(equations) = &weights.equations else {
+        return y.to_vec();
+    };
+    let mut z = vec![0.0; equations.reduced_dim()];
+    equations.lower(y, x, &mut z).expect("lengths fit");
+    z
+}
+
+fn raise(weights: &Weights, z: Vec<f64>, x: &[f64]) -> Vec<f64> {
+    let Some(equations) = &weights.equations else {
+        return z;
+    };
+    let mut y = vec![0.0; equations.dim()];
+    equations.raise(&z, x, &mut y).expect("lengths fit");
+    y
+}
+
+/// `[y, x]` as the gate and the discriminator read them.
+pub fn joined(weights: &Weights, y: &[f64], x: &[f64]) -> Vec<f64> {
+    let z = lower(weights, y, x);
+    [enter(&weights.frame, &z), enter(&weights.x_frame, x)].concat()
+}
+
+pub fn chart_of(weights: &Weights, y: &[f64], x: &[f64]) -> usize {
+    let joined = joined(weights, y, x);
+    weights
         .gate
         .as_ref()
         .map_or(0, |gate| largest(&network(gate, &joined)))
 }
 
 /// φ(y, x) through the given chart.
-pub fn project(model: &Model, chart: usize, y: &[f64], x: &[f64]) -> Vec<f64> {
-    let chart = &model.charts[chart];
-    let inner_x = enter(&model.parameter_frame, x);
-    let joined = [enter(&chart.frame, y), inner_x.clone()].concat();
+pub fn project(weights: &Weights, chart: usize, y: &[f64], x: &[f64]) -> Vec<f64> {
+    let chart = &weights.charts[chart];
+    let inner_x = enter(&weights.x_frame, x);
+    let inner_y = enter(&chart.frame, &lower(weights, y, x));
+    let joined = [inner_y, inner_x.clone()].concat();
     let z = clamp(chart.latent, &network(&chart.encoder, &joined));
-    decode(chart, &z, &inner_x)
+    raise(weights, decode(chart, &z, &inner_x), x)
 }

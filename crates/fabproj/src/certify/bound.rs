@@ -7,14 +7,7 @@ const HALVINGS: usize = 64;
 
 /// The Clopper-Pearson lower bound: whatever the true share of successes, this number exceeds it with
 /// probability at most `1 - confidence` when `successes` were counted in `samples` independent draws.
-///
-/// ```
-/// use fabproj::certify::lower_bound;
-/// // Without a failure in n draws the bound is (1 - confidence)^(1/n).
-/// assert!((lower_bound(1000, 1000, 0.99) - 0.01_f64.powf(0.001)).abs() < 1e-12);
-/// assert_eq!(lower_bound(0, 10, 0.99), 0.0);
-/// ```
-pub fn lower_bound(successes: usize, samples: usize, confidence: f64) -> f64 {
+pub(crate) fn lower_bound(successes: usize, samples: usize, confidence: f64) -> f64 {
     if successes == 0 || successes > samples {
         return 0.0;
     }

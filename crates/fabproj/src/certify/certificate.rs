@@ -1,30 +1,32 @@
-//! What a certificate says.
+//! The figures of a certificate.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::lower_bound;
+use super::{Inputs, lower_bound};
 
-/// How often a projector is right, measured on fresh draws, with which confidence.
+/// How often a projector is right, measured on fresh draws.
 ///
 /// Shares are fractions from 0 to 1. Distances are in the units of y. Whether a point is feasible was
-/// decided in f64 on the exact f32 values that the projector returned.
+/// decided in f64 on the exact values that the projector returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Certificate {
-    /// The fingerprint of the set that decided (see [`Description::hash`](crate::set::Description::hash)).
+    /// The fingerprint of the set that decided ([`Description::hash`](crate::set::Description::hash)).
     pub set_hash: String,
     /// The seed of all draws.
     pub seed: u64,
     /// Each lower bound holds with this probability.
     pub confidence: f64,
 
-    /// Inputs drawn uniformly from the set's bounds, and x from its parameter bounds.
+    /// The distribution that the inputs were drawn from.
+    #[serde(default = "uniform")]
+    pub inputs: String,
+    /// How many inputs there were.
     pub samples: usize,
-    /// How many of these inputs came with an x at which C(x) looks empty: the guard finds no feasible
-    /// point, nor do [`EMPTY_DRAWS`](super::EMPTY_DRAWS) uniform draws. Nothing can be right there, so
-    /// all shares, those of decodes included, leave such x out.
+    /// How many inputs have an x at which C(x) looks empty: neither the guard nor 1000 uniform draws find a
+    /// feasible point. All shares, those of decodes included, leave such x out.
     #[serde(default)]
     pub empty: usize,
     /// How many of these inputs the projector, without a guard, sent to an infeasible point.
@@ -41,17 +43,17 @@ pub struct Certificate {
     /// The Clopper-Pearson lower bound of that share.
     pub guarded_lower_bound: f64,
     /// What the guard did, and how often.
-    pub guarded_statuses: BTreeMap<String, usize>,
+    #[serde(alias = "guarded_statuses")]
+    pub guarded_outcomes: BTreeMap<String, usize>,
     /// Why there is no guard, when none of the model's decodes is feasible.
     #[serde(default)]
     pub guard_problem: Option<String>,
 
-    /// Whether feasibility was decided by a learned test, so that all shares are about what *it* holds
-    /// for feasible.
+    /// Whether a learned test decided: all shares are then about what *it* accepts.
     #[serde(default)]
     pub statistical: bool,
-    /// Of the points that this test accepts, the share that is truly feasible is at least this, with the
-    /// confidence of its calibration; null where the test is the truth.
+    /// Lower bound of the share of truly feasible points among those that a learned test accepts, with the
+    /// confidence of its calibration; null where the test is exact.
     #[serde(default)]
     pub precision_lower_bound: Option<f64>,
 
@@ -66,8 +68,7 @@ pub struct Certificate {
     /// The same by chart.
     pub charts: Vec<ChartShares>,
 
-    /// Share of the feasible cells that some feasible decode reaches; null for input-dependent sets
-    /// and above three dimensions.
+    /// Share of the feasible cells that some feasible decode reaches; null above three dimensions.
     pub coverage: Option<f64>,
     /// How coverage was measured.
     #[serde(default)]
@@ -91,7 +92,7 @@ pub struct Certificate {
     /// For an input-dependent set: the slice of x with the smallest share of feasible projections.
     #[serde(default)]
     pub worst_slice: Option<Slice>,
-    /// For an input-dependent set of up to eight parameters: the shares by slices of each coordinate of
+    /// For an input-dependent set of up to eight coordinates of x: the shares by slices of each coordinate of
     /// x and, with two of them, by the cells of a grid.
     #[serde(default)]
     pub slices: Vec<Slice>,
@@ -113,7 +114,7 @@ pub struct Share {
 
 impl Share {
     /// The share of `samples` draws of which `failures` failed.
-    pub fn counted(samples: usize, failures: usize, confidence: f64) -> Self {
+    pub(super) fn counted(samples: usize, failures: usize, confidence: f64) -> Self {
         let successes = samples.saturating_sub(failures);
         Self {
             samples,
@@ -151,18 +152,22 @@ pub struct CoverageGrid {
     pub decodes: usize,
 }
 
+fn uniform() -> String {
+    Inputs::Region.name().to_owned()
+}
+
 fn one() -> usize {
     1
 }
 
-/// The inputs whose parameters lie in an interval of one coordinate of x, or in a cell of two.
+/// The inputs whose x lies in an interval of one coordinate, or in a cell of two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Slice {
     /// Where it is, in words: `ox in [0.75, 1.13]`.
     pub name: String,
     /// The same in numbers: one interval, or two for a cell.
-    pub intervals: Vec<ParameterInterval>,
+    pub intervals: Vec<SliceInterval>,
     /// The projections of its inputs. The bounds of all slices hold *together* with the certificate's
     /// confidence.
     #[serde(flatten)]
@@ -176,9 +181,10 @@ pub struct Slice {
 /// A part of the range of one coordinate of x.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ParameterInterval {
+pub struct SliceInterval {
     /// The name of the coordinate.
-    pub parameter: String,
+    #[serde(alias = "parameter")]
+    pub name: String,
     /// The lower end.
     pub low: f64,
     /// The upper end.

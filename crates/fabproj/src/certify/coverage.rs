@@ -3,16 +3,15 @@
 use fabproj_core::Projector;
 
 use super::decodes::decode;
-use super::draw::{Purpose, ROWS, Region, stream, tasks, widened};
+use super::draw::{Purpose, ROWS, Region, inside, stream, tasks};
 use super::{CertifyError, CoverageGrid, Plan};
-use crate::set::ConstraintSet;
+use crate::data::Regime;
+use crate::set::{Reduced, Set};
 use fabproj_nn::sample;
 
-/// Above this a grid is too coarse to mean anything.
-const MAX_DIM: usize = 3;
 /// Decodes of each chart, per feasible cell.
 const DECODES_PER_CELL: usize = 100;
-/// Tasks after which the cells are looked at again: the search may be over.
+/// Tasks between two checks whether every cell is reached.
 const TASKS_PER_ROUND: usize = 64;
 /// Every so many tasks the surface of the latent set is decoded instead of its inside: it maps to the
 /// boundary of C, whose cells the inside fills slowly.
@@ -30,24 +29,31 @@ const PLACES: usize = 5;
 const MAX_CELLS_AT_PLACE: f64 = 1e4;
 
 /// Counts the feasible cells that feasible decodes reach; `None` where a grid does not serve.
-pub fn measure(
-    set: &dyn ConstraintSet,
+pub(super) fn measure(
+    set: &dyn Set,
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Option<CoverageGrid>, CertifyError> {
-    if set.dim() > MAX_DIM || plan.sparing {
+    // Cells are those of the coordinates that equations leave.
+    let reduced = Reduced::of(set)?;
+    let gridded: &dyn Set = match &reduced {
+        Some(reduced) => reduced,
+        None => set,
+    };
+    // In more dimensions a grid is too coarse to mean anything.
+    if !Regime::of(gridded).low_dimensional() || plan.sparing {
         return Ok(None);
     }
     let region = Region::of(set);
-    let fixed = set.parameter_dim() == 0;
+    let fixed = !Regime::of(set).depends_on_x();
     let places = if fixed { 1 } else { PLACES };
     let mut rng = stream(plan.seed, Purpose::CoverageAt, 0);
     let mut grid: Option<CoverageGrid> = None;
     for place in 0..places {
-        let x = region.parameters(1, &mut rng);
+        let x = region.x_rows(1, &mut rng);
         let cells = match fixed {
-            true => Cells::of(set, &[], projector, (ENOUGH_CELLS, MAX_CELLS)),
-            false => Cells::of(set, &widened(&x), projector, (1, MAX_CELLS_AT_PLACE)),
+            true => Cells::of(gridded, &[], projector, (ENOUGH_CELLS, MAX_CELLS)),
+            false => Cells::of(gridded, &x, projector, (1, MAX_CELLS_AT_PLACE)),
         };
         let Some(mut cells) = cells else { continue };
         let total = cells.missing;
@@ -69,7 +75,7 @@ pub fn measure(
 
 /// Decodes at one place until every cell is reached or there were decodes enough; how many there were.
 fn fill(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     projector: &Projector,
     plan: &Plan,
     place: usize,
@@ -86,7 +92,8 @@ fn fill(
             }
             let found = tasks(ROWS * TASKS_PER_ROUND, |task, rows| {
                 let task = round * TASKS_PER_ROUND + task;
-                let mut rng = stream(plan.seed, Purpose::Coverage(chart), place << 32 | task);
+                let place = (place as u64) << 32;
+                let mut rng = stream(plan.seed, Purpose::Coverage(chart), place | task as u64);
                 let sampler = if task.is_multiple_of(SURFACE_TASKS) {
                     sample::surface
                 } else {
@@ -96,11 +103,18 @@ fn fill(
             })?;
             for decoded in found {
                 decodes += decoded.feasible.len();
-                let points = decoded.points.chunks_exact(projector.dim());
-                let feasible = points
-                    .zip(decoded.feasible)
-                    .filter(|(_, feasible)| *feasible);
-                feasible.for_each(|(point, _)| cells.visit(point));
+                for (row, y) in decoded.points.chunks_exact(projector.dim()).enumerate() {
+                    let x = &decoded.x[row * projector.x_dim()..][..projector.x_dim()];
+                    match projector.equations() {
+                        _ if !decoded.feasible[row] => {}
+                        None => cells.visit(y),
+                        Some(equations) => {
+                            let mut z = vec![0.0; equations.reduced_dim()];
+                            equations.lower(y, x, &mut z)?;
+                            cells.visit(&z);
+                        }
+                    }
+                }
             }
         }
     }
@@ -123,12 +137,7 @@ struct Cells {
 impl Cells {
     /// Cells of the usual sides, larger if there would be more of them than the second limit allows, and
     /// smaller if fewer are feasible than the first; `None` when no cell has a feasible middle.
-    fn of(
-        set: &dyn ConstraintSet,
-        x: &[f64],
-        projector: &Projector,
-        limits: (usize, f64),
-    ) -> Option<Self> {
+    fn of(set: &dyn Set, x: &[f64], projector: &Projector, limits: (usize, f64)) -> Option<Self> {
         let bounds = set.bounds();
         let number = |sides: &[f64]| -> f64 {
             let counts = bounds.iter().zip(sides);
@@ -153,7 +162,7 @@ impl Cells {
         (cells.missing > 0).then_some(cells)
     }
 
-    fn with_sides(set: &dyn ConstraintSet, x: &[f64], sides: Vec<f64>) -> Self {
+    fn with_sides(set: &dyn Set, x: &[f64], sides: Vec<f64>) -> Self {
         let bounds = set.bounds();
         let spans = || bounds.iter().zip(&sides);
         let first: Vec<f64> = spans()
@@ -163,18 +172,21 @@ impl Cells {
             .zip(&first)
             .map(|(((_, high), side), first)| ((high / side).ceil() - first).max(1.0) as usize)
             .collect();
-        let mut middle = vec![0.0; set.dim()];
-        let waiting: Vec<bool> = (0..counts.iter().product())
-            .map(|cell: usize| {
-                let mut rest = cell;
+        let total: usize = counts.iter().product();
+        let mut waiting = Vec::with_capacity(total);
+        let mut middles = Vec::new();
+        for begin in (0..total).step_by(ROWS) {
+            let rows = ROWS.min(total - begin);
+            middles.clear();
+            for mut cell in begin..begin + rows {
                 for (coordinate, count) in counts.iter().enumerate() {
-                    let index = first[coordinate] + (rest % count) as f64;
-                    middle[coordinate] = (index + 0.5) * sides[coordinate];
-                    rest /= count;
+                    let index = first[coordinate] + (cell % count) as f64;
+                    middles.push((index + 0.5) * sides[coordinate]);
+                    cell /= count;
                 }
-                set.contains(&middle, x)
-            })
-            .collect();
+            }
+            waiting.extend(inside(set, &middles, &x.repeat(rows), rows));
+        }
         Self {
             missing: waiting.iter().filter(|waiting| **waiting).count(),
             sides,
@@ -184,11 +196,11 @@ impl Cells {
         }
     }
 
-    fn visit(&mut self, point: &[f32]) {
+    fn visit(&mut self, point: &[f64]) {
         let (mut cell, mut stride) = (0, 1);
         for (coordinate, value) in point.iter().enumerate() {
             let count = self.counts[coordinate];
-            let index = (f64::from(*value) / self.sides[coordinate]).floor();
+            let index = (value / self.sides[coordinate]).floor();
             let index = index - self.first[coordinate];
             if !(0.0..count as f64).contains(&index) {
                 return;
@@ -203,7 +215,8 @@ impl Cells {
 /// A tenth (in three dimensions a quarter) of the power of ten nearest to the model's scale; where scales of
 /// coordinates differ much, nearest to that of each.
 fn usual_sides(projector: &Projector) -> Vec<f64> {
-    let share = if projector.dim() < 3 { 0.1 } else { 0.25 };
+    let plane = Regime::fixed(projector.frame().scale.len()).in_plane();
+    let share = if plane { 0.1 } else { 0.25 };
     let side = |scale: f64| share * 10_f64.powf(scale.log10().round());
     let scales: Vec<f64> = projector
         .frame()

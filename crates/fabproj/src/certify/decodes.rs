@@ -1,30 +1,27 @@
-//! Are decodes of the latent sets feasible?
+//! Measures decodes of the latent sets.
 
-use fabproj_core::{Guard, LatentSet, Membership, Projector};
+use fabproj_core::{Guard, Membership, Projector};
 use rand_chacha::ChaCha8Rng;
 
-use super::draw::{Purpose, Region, stream, tasks, widened};
+use super::draw::{Purpose, Region, inside, stream, tasks};
 use super::empty::looks_empty;
 use super::{CertifyError, ChartShares, Plan, Share};
-use crate::set::ConstraintSet;
-use fabproj_nn::sample;
+use crate::set::Set;
+use fabproj_nn::sample::{self, Sampler};
 
 /// Latent points of a chart, drawn and decoded.
-pub struct Decoded {
+pub(super) struct Decoded {
     /// Rows of y.
-    pub points: Vec<f32>,
+    pub points: Vec<f64>,
     /// Rows of x.
-    pub parameters: Vec<f32>,
+    pub x: Vec<f64>,
     /// Which rows are feasible.
     pub feasible: Vec<bool>,
 }
 
-/// How latent points are drawn.
-pub type Sampler = fn(&LatentSet, &mut [f32], &mut ChaCha8Rng);
-
-/// Decodes `rows` latent points of a chart, at parameters drawn from the region.
-pub fn decode(
-    set: &dyn ConstraintSet,
+/// Decodes `rows` latent points of a chart, at x drawn from the region.
+pub(super) fn decode(
+    set: &dyn Set,
     projector: &Projector,
     chart: usize,
     region: &Region,
@@ -37,48 +34,36 @@ pub fn decode(
     else {
         return Ok(Decoded {
             points: Vec::new(),
-            parameters: Vec::new(),
+            x: Vec::new(),
             feasible: Vec::new(),
         });
     };
-    let mut latents = vec![0.0; rows * latent_dim];
-    for latent in latents.chunks_exact_mut(latent_dim) {
-        sampler(&latent_set, latent, rng);
-    }
-    let parameters = region.parameters(rows, rng);
+    let latents = sample::rows(sampler, &latent_set, rows, latent_dim, rng);
+    let x = region.x_rows(rows, rng);
     let mut points = vec![0.0; rows * projector.dim()];
     let mut workspace = projector.workspace();
-    projector.decode_batch(chart, &latents, &parameters, &mut points, &mut workspace)?;
-    let (y, x) = (widened(&points), widened(&parameters));
-    let (dim, parameter_dim) = (projector.dim(), projector.parameter_dim());
-    let feasible = (0..rows)
-        .map(|row| {
-            set.contains(
-                &y[row * dim..][..dim],
-                &x[row * parameter_dim..][..parameter_dim],
-            )
-        })
-        .collect();
+    projector.decode_rows(chart, &latents, &x, &mut points, &mut workspace)?;
+    let feasible = inside(set, &points, &x, rows);
     Ok(Decoded {
         points,
-        parameters,
+        x,
         feasible,
     })
 }
 
 /// The shares of feasible decodes of every chart. Decodes at x where C(x) looks empty are left out.
-pub fn measure<M: Membership + Sync>(
-    set: &dyn ConstraintSet,
+pub(super) fn measure<M: Membership + Sync>(
+    set: &dyn Set,
     projector: &Projector,
-    guard: Option<&Guard<&Projector, M>>,
+    guard: Option<&Guard<M>>,
     plan: &Plan,
 ) -> Result<Vec<ChartShares>, CertifyError> {
     let region = Region::of(set);
     let share = |chart: usize, draw: Purpose, empty: Purpose, sampler: Sampler| {
         let counts = tasks(plan.samples, |task, rows| {
-            let mut rng = stream(plan.seed, draw, task);
+            let mut rng = stream(plan.seed, draw, task as u64);
             let decoded = decode(set, projector, chart, &region, rows, sampler, &mut rng)?;
-            let mut rng = stream(plan.seed, empty, task);
+            let mut rng = stream(plan.seed, empty, task as u64);
             decoded.failures(set, guard, &region, &mut rng)
         })?;
         let failures = counts.iter().map(|(failures, _)| failures).sum();
@@ -103,20 +88,20 @@ impl Decoded {
     /// How many decodes failed though C(x) is not empty, and how many at x where it looks so.
     fn failures<M: Membership>(
         &self,
-        set: &dyn ConstraintSet,
-        guard: Option<&Guard<&Projector, M>>,
+        set: &dyn Set,
+        guard: Option<&Guard<M>>,
         region: &Region,
         rng: &mut ChaCha8Rng,
     ) -> Result<(usize, usize), CertifyError> {
         let (mut failures, mut empty) = (0, 0);
-        let parameter_dim = set.parameter_dim();
+        let x_dim = set.x_dim();
         for (row, feasible) in self.feasible.iter().enumerate() {
             if *feasible {
                 continue;
             }
-            let x = &self.parameters[row * parameter_dim..][..parameter_dim];
+            let x = &self.x[row * x_dim..][..x_dim];
             match guard {
-                Some(guard) if parameter_dim > 0 && looks_empty(set, guard, region, x, rng)? => {
+                Some(guard) if x_dim > 0 && looks_empty(set, guard, region, x, rng)? => {
                     empty += 1;
                 }
                 _ => failures += 1,

@@ -1,15 +1,16 @@
-//! What becomes of inputs from the region of interest.
+//! Measures projections of inputs.
 
 use std::collections::BTreeMap;
 
-use fabproj_core::{Guard, Membership, Projector, Status, Tally};
+use fabproj_core::{Guard, Membership, Outcome, Projector};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::draw::{Purpose, ROWS, Region, stream, tasks, widened};
+use super::draw::{Purpose, ROWS, Region, inside, stream, tasks};
 use super::empty::no_draw_is_feasible;
-use super::slices::{Outcome, Slices};
-use super::{CertifyError, Plan};
-use crate::set::ConstraintSet;
+use super::slices::{Fate, Slices};
+use super::{CertifyError, Inputs, Plan};
+use crate::set::Set;
 
 /// Feasible inputs that a mean move should be the mean of.
 const WANTED_FEASIBLE: usize = 1000;
@@ -20,7 +21,7 @@ const TASKS_PER_ROUND: usize = 64;
 
 /// Counts and sums over inputs.
 #[derive(Default)]
-pub struct Inputs {
+pub(super) struct Counts {
     /// Inputs at x where C(x) looks empty, which nothing else counts.
     pub empty: usize,
     /// Inputs that were infeasible.
@@ -31,7 +32,7 @@ pub struct Inputs {
     pub raw_failures_of_infeasible: usize,
     /// Outputs of the guard that are infeasible; all without a guard.
     pub guarded_failures: usize,
-    tally: Tally,
+    outcomes: BTreeMap<&'static str, usize>,
     feasible: usize,
     /// Sum of the distances that feasible inputs move.
     moved: f64,
@@ -45,11 +46,11 @@ pub struct Inputs {
     pub slices: Slices,
 }
 
-impl Inputs {
-    fn new(parameter_dim: usize) -> Self {
+impl Counts {
+    fn new(x_dim: usize) -> Self {
         Self {
             nearest: Some(0.0),
-            slices: Slices::new(parameter_dim),
+            slices: Slices::new(x_dim),
             ..Self::default()
         }
     }
@@ -60,7 +61,9 @@ impl Inputs {
         self.raw_failures += other.raw_failures;
         self.raw_failures_of_infeasible += other.raw_failures_of_infeasible;
         self.guarded_failures += other.guarded_failures;
-        self.tally += other.tally;
+        for (name, count) in other.outcomes {
+            *self.outcomes.entry(name).or_default() += count;
+        }
         self.feasible += other.feasible;
         self.moved += other.moved;
         self.distance += other.distance;
@@ -73,121 +76,151 @@ impl Inputs {
     }
 
     /// What the guard did, by name.
-    pub fn statuses(&self) -> BTreeMap<String, usize> {
-        let named = self
-            .tally
-            .iter()
-            .map(|(status, count)| (status.name().to_owned(), count));
-        named.collect()
+    pub(super) fn outcomes(&self) -> BTreeMap<String, usize> {
+        let named = self.outcomes.iter();
+        named
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect()
     }
 }
 
-/// Projects `plan.samples` inputs, with and without the guard.
-pub fn measure<M: Membership + Sync>(
-    set: &dyn ConstraintSet,
+/// Projects the plan's inputs, with and without the guard.
+pub(super) fn measure<M: Membership + Sync>(
+    set: &dyn Set,
     projector: &Projector,
-    guard: Option<&Guard<&Projector, M>>,
+    guard: Option<&Guard<M>>,
     plan: &Plan,
-) -> Result<Inputs, CertifyError> {
+) -> Result<Counts, CertifyError> {
     let region = Region::of(set);
-    let parts = tasks(plan.samples, |task, rows| {
-        let mut rng = stream(plan.seed, Purpose::Inputs, task);
-        let x = region.parameters(rows, &mut rng);
-        let batch = Batch {
-            y: region.inputs(set, &x, &mut rng, rows),
-            x,
-            rows,
-        };
-        let mut rng = stream(plan.seed, Purpose::EmptyAtInputs, task);
+    let parts = tasks(plan.input_rows(set.dim()), |task, rows| {
+        let mut rng = stream(plan.seed, Purpose::Inputs, task as u64);
+        let batch = Batch::draw(set, &plan.inputs, &region, (task * ROWS, rows), &mut rng);
+        let mut rng = stream(plan.seed, Purpose::EmptyAtInputs, task as u64);
         batch.measure(set, projector, guard, &region, &mut rng)
     })?;
-    let mut inputs = Inputs::new(set.parameter_dim());
-    parts.into_iter().for_each(|part| inputs.add(part));
-    Ok(inputs)
+    let mut counts = Counts::new(set.x_dim());
+    parts.into_iter().for_each(|part| counts.add(part));
+    Ok(counts)
 }
 
 /// Rows that are measured together.
 struct Batch {
-    y: Vec<f32>,
-    x: Vec<f32>,
+    y: Vec<f64>,
+    x: Vec<f64>,
     rows: usize,
 }
 
 impl Batch {
-    fn project(&self, projector: &Projector) -> Result<Vec<f32>, CertifyError> {
-        let mut out = vec![0.0; self.y.len()];
-        let mut statuses = vec![Status::Inside; self.rows];
-        let mut workspace = projector.workspace();
-        projector.project_batch(&self.y, &self.x, &mut out, &mut statuses, &mut workspace)?;
-        Ok(out)
+    /// Inputs from their distribution: `rows` of them, where the first has the given number.
+    fn draw(
+        set: &dyn Set,
+        inputs: &Inputs,
+        region: &Region,
+        (first, rows): (usize, usize),
+        rng: &mut ChaCha8Rng,
+    ) -> Self {
+        let (dim, x_dim) = (set.dim(), set.x_dim());
+        let (y, x) = match inputs {
+            Inputs::Region => {
+                let x = region.x_rows(rows, rng);
+                let mut y = vec![0.0; rows * dim];
+                for (row, y) in y.chunks_exact_mut(dim).enumerate() {
+                    set.draw_input(of_row(&x, row, x_dim), &mut || rng.random::<f64>(), y);
+                }
+                (y, x)
+            }
+            Inputs::Rows { y, x, .. } => (
+                y[first * dim..][..rows * dim].to_vec(),
+                x[first * x_dim..][..rows * x_dim].to_vec(),
+            ),
+            Inputs::Draw { draw, .. } => {
+                let (mut y, mut x) = (vec![0.0; rows * dim], vec![0.0; rows * x_dim]);
+                for (row, y) in y.chunks_exact_mut(dim).enumerate() {
+                    let x = &mut x[row * x_dim..][..x_dim];
+                    draw(&mut || rng.random::<f64>(), y, x);
+                }
+                (y, x)
+            }
+        };
+        Self { y, x, rows }
+    }
+
+    fn project(&self, projector: &Projector) -> Result<Vec<f64>, CertifyError> {
+        Ok(projector.project_rows(&self.y, &self.x)?.0)
     }
 
     fn measure<M: Membership>(
         &self,
-        set: &dyn ConstraintSet,
+        set: &dyn Set,
         projector: &Projector,
-        guard: Option<&Guard<&Projector, M>>,
+        guard: Option<&Guard<M>>,
         region: &Region,
         rng: &mut ChaCha8Rng,
-    ) -> Result<Inputs, CertifyError> {
-        let mut inputs = Inputs::new(set.parameter_dim());
-        let raw = widened(&self.project(projector)?);
-        let mut statuses = vec![Status::Inside; self.rows];
-        let guarded = match guard {
-            Some(guard) => {
-                let mut out = vec![0.0; self.y.len()];
-                let mut workspace = guard.workspace();
-                let (y, x) = (&self.y, &self.x);
-                inputs.tally =
-                    guard.project_batch(y, x, &mut out, &mut statuses, &mut workspace)?;
-                Some(widened(&out))
+    ) -> Result<Counts, CertifyError> {
+        let mut counts = Counts::new(set.x_dim());
+        let raw = self.project(projector)?;
+        let guarded = guard
+            .map(|guard| guard.project_rows(&self.y, &self.x))
+            .transpose()?;
+        let asked = |y: &[f64]| inside(set, y, &self.x, self.rows);
+        let (input_inside, raw_inside) = (asked(&self.y), asked(&raw));
+        let guarded_inside = guarded.as_ref().map(|(guarded, _)| asked(guarded));
+        for row in 0..self.rows {
+            let x = of_row(&self.x, row, set.x_dim());
+            let outcome = guarded.as_ref().map(|(_, outcomes)| outcomes[row]);
+            if let Some(outcome) = outcome {
+                *counts.outcomes.entry(outcome.name()).or_default() += 1;
             }
-            None => None,
-        };
-        let (y, x) = (widened(&self.y), widened(&self.x));
-        for (row, status) in statuses.into_iter().enumerate() {
-            let y = of_row(&y, row, set.dim());
-            let x = of_row(&x, row, set.parameter_dim());
-            let raw = of_row(&raw, row, set.dim());
-            let guarded = guarded
-                .as_ref()
-                .map(|guarded| of_row(guarded, row, set.dim()));
             // The guard knows of no feasible point at x: the raw projection has failed too.
-            if status == Status::MaybeEmpty && no_draw_is_feasible(set, region, x, rng) {
-                inputs.empty += 1;
-                let bounds = region.parameter_bounds();
-                inputs.slices.count(bounds, x, Outcome::Empty);
-            } else {
-                inputs.count(set, y, x, raw, guarded, region);
+            if outcome == Some(Outcome::MaybeEmpty) && no_draw_is_feasible(set, region, x, rng) {
+                counts.empty += 1;
+                counts.slices.count(region.x_bounds(), x, Fate::Empty);
+                continue;
             }
+            let guarded = guarded.as_ref().map(|(guarded, _)| guarded);
+            counts.count(
+                set,
+                &Row {
+                    y: of_row(&self.y, row, set.dim()),
+                    x,
+                    inside: input_inside[row],
+                    raw: of_row(&raw, row, set.dim()),
+                    raw_inside: raw_inside[row],
+                    guarded: guarded.map(|guarded| of_row(guarded, row, set.dim())),
+                    guarded_inside: guarded_inside.as_ref().is_some_and(|inside| inside[row]),
+                },
+                region,
+            );
         }
-        Ok(inputs)
+        Ok(counts)
     }
 }
 
-impl Inputs {
-    fn count(
-        &mut self,
-        set: &dyn ConstraintSet,
-        y: &[f64],
-        x: &[f64],
-        raw: &[f64],
-        guarded: Option<&[f64]>,
-        region: &Region,
-    ) {
-        let failed = !set.contains(raw, x);
+/// One input and what became of it.
+struct Row<'a> {
+    y: &'a [f64],
+    x: &'a [f64],
+    inside: bool,
+    raw: &'a [f64],
+    raw_inside: bool,
+    guarded: Option<&'a [f64]>,
+    guarded_inside: bool,
+}
+
+impl Counts {
+    fn count(&mut self, set: &dyn Set, row: &Row, region: &Region) {
+        let failed = !row.raw_inside;
         self.raw_failures += usize::from(failed);
-        let passes = guarded.is_some_and(|guarded| set.contains(guarded, x));
-        self.guarded_failures += usize::from(!passes);
-        let moved = distance(y, raw);
-        let outcome = if set.contains(y, x) {
-            Outcome::Feasible { failed }
+        self.guarded_failures += usize::from(!row.guarded_inside);
+        let moved = distance(row.y, row.raw);
+        let fate = if row.inside {
+            Fate::Feasible { failed }
         } else {
             let distance = moved;
-            Outcome::Infeasible { failed, distance }
+            Fate::Infeasible { failed, distance }
         };
-        self.slices.count(region.parameter_bounds(), x, outcome);
-        if let Outcome::Feasible { .. } = outcome {
+        self.slices.count(region.x_bounds(), row.x, fate);
+        if row.inside {
             self.feasible += 1;
             self.moved += moved;
             return;
@@ -195,11 +228,11 @@ impl Inputs {
         self.infeasible += 1;
         self.raw_failures_of_infeasible += usize::from(failed);
         self.distance += moved;
-        self.guarded_distance += guarded.map_or(0.0, |guarded| distance(y, guarded));
+        self.guarded_distance += row.guarded.map_or(0.0, |guarded| distance(row.y, guarded));
         if let Some(sum) = &mut self.nearest {
-            let mut nearest = vec![0.0; y.len()];
-            if set.nearest(y, x, &mut nearest) {
-                *sum += distance(y, &nearest);
+            let mut nearest = vec![0.0; row.y.len()];
+            if set.nearest(row.y, row.x, &mut nearest) {
+                *sum += distance(row.y, &nearest);
             } else {
                 self.nearest = None;
             }
@@ -209,32 +242,33 @@ impl Inputs {
 
 /// How many feasible inputs were projected, and how far they moved on average. Where the inputs of the
 /// measurement held too few, more are drawn until there are enough or the search has taken long.
-pub fn moves(
-    set: &dyn ConstraintSet,
+pub(super) fn moves(
+    set: &dyn Set,
     projector: &Projector,
-    inputs: &Inputs,
+    inputs: &Counts,
     plan: &Plan,
 ) -> Result<(usize, Option<f64>), CertifyError> {
     let region = Region::of(set);
     let (mut count, mut sum) = (inputs.feasible, inputs.moved);
-    let further = if plan.sparing { 0 } else { FURTHER_INPUTS };
+    // There are no further rows of a file.
+    let rows = matches!(plan.inputs, Inputs::Rows { .. });
+    let further = if plan.sparing || rows {
+        0
+    } else {
+        FURTHER_INPUTS
+    };
     let rounds = (further * plan.samples).div_ceil(ROWS * TASKS_PER_ROUND);
     for round in 0..rounds {
         if count >= WANTED_FEASIBLE.min(plan.samples) {
             break;
         }
         let parts = tasks(ROWS * TASKS_PER_ROUND, |task, rows| {
-            let mut rng = stream(
-                plan.seed,
-                Purpose::FurtherInputs,
-                round * TASKS_PER_ROUND + task,
-            );
-            let x = region.parameters(rows, &mut rng);
-            let y = region.inputs(set, &x, &mut rng, rows);
-            let batch = feasible_rows(set, &y, &x, rows);
-            let raw = widened(&batch.project(projector)?);
-            let y = widened(&batch.y);
-            let rows = y.chunks_exact(set.dim()).zip(raw.chunks_exact(set.dim()));
+            let task = (round * TASKS_PER_ROUND + task) as u64;
+            let mut rng = stream(plan.seed, Purpose::FurtherInputs, task);
+            let batch = Batch::draw(set, &plan.inputs, &region, (0, rows), &mut rng).feasible(set);
+            let raw = batch.project(projector)?;
+            let rows = batch.y.chunks_exact(set.dim());
+            let rows = rows.zip(raw.chunks_exact(set.dim()));
             Ok((
                 batch.rows,
                 rows.map(|(y, raw)| distance(y, raw)).sum::<f64>(),
@@ -248,27 +282,22 @@ pub fn moves(
     Ok((count, (count > 0).then(|| sum / count as f64)))
 }
 
-fn feasible_rows(set: &dyn ConstraintSet, y: &[f32], x: &[f32], rows: usize) -> Batch {
-    let (dim, parameter_dim) = (set.dim(), set.parameter_dim());
-    let (wide_y, wide_x) = (widened(y), widened(x));
-    let mut batch = Batch {
-        y: Vec::new(),
-        x: Vec::new(),
-        rows: 0,
-    };
-    for row in 0..rows {
-        if set.contains(
-            of_row(&wide_y, row, dim),
-            of_row(&wide_x, row, parameter_dim),
-        ) {
-            batch.y.extend_from_slice(&y[row * dim..][..dim]);
-            batch
-                .x
-                .extend_from_slice(&x[row * parameter_dim..][..parameter_dim]);
-            batch.rows += 1;
+impl Batch {
+    /// The rows that are feasible.
+    fn feasible(self, set: &dyn Set) -> Self {
+        let (dim, x_dim) = (set.dim(), set.x_dim());
+        let inside = inside(set, &self.y, &self.x, self.rows);
+        let kept: Vec<usize> = (0..self.rows).filter(|row| inside[*row]).collect();
+        let rows_of = |values: &[f64], dim: usize| -> Vec<f64> {
+            let rows = kept.iter().flat_map(|row| of_row(values, *row, dim));
+            rows.copied().collect()
+        };
+        Self {
+            y: rows_of(&self.y, dim),
+            x: rows_of(&self.x, x_dim),
+            rows: kept.len(),
         }
     }
-    batch
 }
 
 fn of_row(values: &[f64], row: usize, dim: usize) -> &[f64] {

@@ -1,7 +1,7 @@
 //! How often is a projector right, and with which confidence?
 //!
-//! [`certify`] draws fresh points from declared distributions, lets the set decide in f64 about what the
-//! projector made of them, and counts. Nothing that training has seen is used.
+//! [`certify`] draws fresh points from declared distributions, projects them, and lets the set decide in f64.
+//! No point of the training is used.
 
 mod bound;
 mod certificate;
@@ -15,37 +15,81 @@ mod slices;
 mod tests;
 
 use fabproj_core::{CallError, Guard, Projector};
-use serde::{Deserialize, Serialize};
 
-pub use self::bound::lower_bound;
-pub use self::certificate::{
-    Certificate, ChartShares, CoverageGrid, ParameterInterval, Share, Slice,
-};
-pub use self::empty::EMPTY_DRAWS;
-use crate::set::{ConstraintSet, InSet};
+pub(crate) use self::bound::lower_bound;
+pub use self::certificate::{Certificate, ChartShares, CoverageGrid, Share, Slice, SliceInterval};
+use crate::set::{Set, SetError};
 
-/// What is drawn, and how sure the bounds are to be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Plan {
+/// Where the inputs of a certificate come from.
+#[derive(Clone, Copy, Default)]
+#[non_exhaustive]
+pub enum Inputs<'a> {
+    /// As [the set draws them](Set::draw_input), by default uniformly in its bounds; x uniformly in its bounds.
+    #[default]
+    Region,
+    /// These rows, each once.
+    Rows {
+        /// What they are, for the certificate.
+        name: &'a str,
+        /// Rows of y.
+        y: &'a [f64],
+        /// Rows of x.
+        x: &'a [f64],
+    },
+    /// Draws of a distribution, from numbers that the first argument draws uniformly between 0 and 1.
+    Draw {
+        /// What it is, for the certificate.
+        name: &'a str,
+        /// Writes y, then x.
+        draw: &'a InputDraw,
+    },
+}
+
+type InputDraw = dyn Fn(&mut dyn FnMut() -> f64, &mut [f64], &mut [f64]) + Sync;
+
+impl Inputs<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Region => "the set's region",
+            Self::Rows { name, .. } | Self::Draw { name, .. } => name,
+        }
+    }
+}
+
+/// What a certificate draws, and the confidence of its bounds.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
     /// Inputs, and latent points inside and on the surface of each chart's latent set; default 100 000.
     pub samples: usize,
     /// Each lower bound holds with this probability; default 0.99.
     pub confidence: f64,
     /// The seed of all draws; default 0.
     pub seed: u64,
-    /// Leaves out what asks the set more often than the samples need: coverage, and the search for more
-    /// feasible inputs where few are among the samples. Default false.
+    /// Saves membership queries: no coverage, and no search for more feasible inputs where the samples hold
+    /// few. Default false.
     pub sparing: bool,
+    /// Where inputs come from; default [`Inputs::Region`].
+    pub inputs: Inputs<'a>,
 }
 
-impl Default for Plan {
+impl Default for Plan<'_> {
     fn default() -> Self {
         Self {
             samples: 100_000,
             confidence: 0.99,
             seed: 0,
             sparing: false,
+            inputs: Inputs::Region,
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// How many inputs there are.
+    fn input_rows(&self, dim: usize) -> usize {
+        match self.inputs {
+            Inputs::Rows { y, .. } => y.len() / dim,
+            _ => self.samples,
         }
     }
 }
@@ -66,7 +110,7 @@ pub enum CertifyError {
         /// Dimension of the set.
         set: usize,
     },
-    /// Nothing would be drawn.
+    /// The plan has no samples.
     #[error("a certificate needs at least one sample")]
     NoSamples,
     /// Not a probability strictly between 0 and 1.
@@ -75,7 +119,7 @@ pub enum CertifyError {
         /// The confidence that was asked for.
         found: f64,
     },
-    /// The set states bounds that nothing can be drawn from.
+    /// The set's bounds are invalid.
     #[error(
         "the bounds of coordinate {index} of {what}, [{low}, {high}], are not finite or reversed"
     )]
@@ -89,6 +133,23 @@ pub enum CertifyError {
         /// Its upper bound.
         high: f64,
     },
+    /// Rows of inputs whose lengths do not fit the set.
+    #[error(
+        "{y} numbers of y and {x} of x are not rows of {dim} and {x_dim}: give as many rows of both"
+    )]
+    Rows {
+        /// Numbers of y.
+        y: usize,
+        /// Numbers of x.
+        x: usize,
+        /// Dimension of y.
+        dim: usize,
+        /// Dimension of x.
+        x_dim: usize,
+    },
+    /// The set's equations contradict each other.
+    #[error(transparent)]
+    Set(#[from] SetError),
     /// The projector refused a call.
     #[error(transparent)]
     Call(#[from] CallError),
@@ -100,70 +161,51 @@ pub enum CertifyError {
 ///
 /// # Errors
 ///
-/// [`CertifyError`] when the set does not fit the projector or the plan makes no sense. A projector that
-/// is bad, even one without any feasible output, is no error: the certificate says so.
+/// [`CertifyError`] when the set does not fit the projector or the plan is invalid. A bad projector is not
+/// an error: the certificate says so.
 ///
 /// ```
-/// # use fabproj::core::*;
-/// use fabproj::certify::{Plan, certify};
-/// # let identity = Network {
-/// #     layers: vec![Layer { inputs: 2, outputs: 2, weights: vec![1.0, 0.0, 0.0, 1.0], bias: vec![0.0; 2] }],
-/// #     hidden: Activation::Relu,
-/// #     output: Activation::Identity,
-/// #     skip: None,
-/// # };
-/// # let unit = |n: usize| Frame { centre: vec![0.0; n], scale: vec![1.0; n] };
-/// # let model = Model {
-/// #     dim: 2,
-/// #     parameter_dim: 0,
-/// #     frame: unit(2),
-/// #     parameter_frame: unit(0),
-/// #     gate: None,
-/// #     charts: vec![Chart {
-/// #         frame: unit(2),
-/// #         encoder: identity.clone(),
-/// #         latent: LatentSet::Shell { inner: 1.01, outer: 1.99, smooth: None },
-/// #         decoders: vec![identity],
-/// #         decoder_gate: None,
-/// #         blend: Blend::Soft,
-/// #     }],
-/// #     discriminator: None,
-/// #     anchors: Vec::new(),
-/// #     lift: None,
-/// # };
+/// use fabproj::core::{LatentSet, Weights};
+/// use fabproj::{Inputs, Plan, Projector, certify};
+///
 /// // A model whose networks are the identity and whose latent set is a ring within the ring.
-/// let projector = Projector::new(&model)?;
+/// let latent = LatentSet::Shell { inner: 1.01, outer: 1.99, smooth: None };
+/// let projector = Projector::new(&Weights::identity(2, latent))?;
 /// let ring = fabproj::set::built_in("concentric-circles")?;
 /// let plan = Plan { samples: 2000, ..Plan::default() };
-/// let certificate = certify(ring.as_ref(), &projector, &plan)?;
+/// let certificate = certify(&ring, &projector, &plan)?;
 /// assert_eq!(certificate.raw_feasible, 1.0);
 /// assert!(certificate.raw_lower_bound > 0.997);
-/// assert!(certificate.mean_excess.unwrap() < 0.011);
+///
+/// // On the inputs that your application has.
+/// let inputs = Inputs::Rows { name: "two proposals", y: &[0.1, 0.2, 1.5, 0.0], x: &[] };
+/// let certificate = certify(&ring, &projector, &Plan { inputs, ..plan })?;
+/// assert_eq!((certificate.samples, certificate.raw_failures), (2, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn certify(
-    set: &dyn ConstraintSet,
+    set: &dyn Set,
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Certificate, CertifyError> {
     certify_guarded(set, set, projector, plan)
 }
 
-/// [`certify`] where the guard tests its outputs against another set than the one that decides: how good
-/// is a guard that has only learned what is feasible?
+/// [`certify`] where the guard tests its outputs with another set than the one that decides. It measures a
+/// guard whose membership test was learned.
 ///
 /// # Errors
 ///
 /// As for [`certify`].
 pub fn certify_guarded(
-    set: &dyn ConstraintSet,
-    guarding: &dyn ConstraintSet,
+    set: &dyn Set,
+    guarding: &dyn Set,
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Certificate, CertifyError> {
     check(set, projector, plan)?;
     check(guarding, projector, plan)?;
-    let guard = Guard::new(projector, InSet(guarding));
+    let guard = Guard::new(projector.clone(), guarding);
     let (guard, guard_problem) = match guard {
         Ok(guard) => (Some(guard), None),
         Err(problem) => (None, Some(problem.to_string())),
@@ -183,7 +225,7 @@ pub fn certify_guarded(
         pooled(|chart| &chart.surface),
     );
     let of_inputs = |failures: usize| {
-        let samples = plan.samples - inputs.empty;
+        let samples = plan.input_rows(set.dim()) - inputs.empty;
         Share::counted(samples, failures, plan.confidence)
     };
     let raw = of_inputs(inputs.raw_failures);
@@ -196,7 +238,8 @@ pub fn certify_guarded(
         set_hash: set.description().hash(),
         seed: plan.seed,
         confidence: plan.confidence,
-        samples: plan.samples,
+        inputs: plan.inputs.name().to_owned(),
+        samples: plan.input_rows(set.dim()),
         empty: inputs.empty,
         raw_failures: raw.failures,
         raw_feasible: raw.feasible,
@@ -204,7 +247,7 @@ pub fn certify_guarded(
         raw_feasible_of_infeasible: mean((infeasible - inputs.raw_failures_of_infeasible) as f64),
         guarded_feasible: guarded.feasible,
         guarded_lower_bound: guarded.lower_bound,
-        guarded_statuses: inputs.statuses(),
+        guarded_outcomes: inputs.outcomes(),
         guard_problem,
         statistical: set.calibration().is_some(),
         precision_lower_bound: set
@@ -228,7 +271,7 @@ pub fn certify_guarded(
             .zip(nearest_distance)
             .map(|(distance, nearest)| distance - nearest),
         worst_slice: slices::worst(&slices),
-        slices: if set.parameter_dim() <= LISTED_PARAMETERS {
+        slices: if set.x_dim() <= LISTED_X {
             slices
         } else {
             Vec::new()
@@ -236,13 +279,13 @@ pub fn certify_guarded(
     })
 }
 
-/// With more parameters than this only the worst slice is kept.
-const LISTED_PARAMETERS: usize = 8;
+/// With more coordinates of x than this only the worst slice is kept.
+const LISTED_X: usize = 8;
 
-fn check(set: &dyn ConstraintSet, projector: &Projector, plan: &Plan) -> Result<(), CertifyError> {
+fn check(set: &dyn Set, projector: &Projector, plan: &Plan) -> Result<(), CertifyError> {
     let dimensions = [
         ("y", projector.dim(), set.dim()),
-        ("x", projector.parameter_dim(), set.parameter_dim()),
+        ("x", projector.x_dim(), set.x_dim()),
     ];
     for (what, model, set) in dimensions {
         if model != set {
@@ -257,7 +300,15 @@ fn check(set: &dyn ConstraintSet, projector: &Projector, plan: &Plan) -> Result<
             found: plan.confidence,
         });
     }
-    for (what, bounds) in [("y", set.bounds()), ("x", set.parameter_bounds())] {
+    if let Inputs::Rows { y, x, .. } = plan.inputs {
+        let (dim, x_dim) = (set.dim(), set.x_dim());
+        let rows = y.len() / dim;
+        if rows == 0 || y.len() != rows * dim || x.len() != rows * x_dim {
+            let (y, x) = (y.len(), x.len());
+            return Err(CertifyError::Rows { y, x, dim, x_dim });
+        }
+    }
+    for (what, bounds) in [("y", set.bounds()), ("x", set.x_bounds())] {
         for (index, (low, high)) in bounds.into_iter().enumerate() {
             if !(low <= high && low.is_finite() && high.is_finite()) {
                 return Err(CertifyError::Bounds {

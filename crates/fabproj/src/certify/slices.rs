@@ -1,8 +1,8 @@
 //! Where in x is a projector right, and where is it not?
 
-use super::certificate::ParameterInterval;
+use super::certificate::SliceInterval;
 use super::{Plan, Share, Slice};
-use crate::set::{ConstraintSet, Interval};
+use crate::set::{Interval, Set};
 
 /// Slices of each coordinate of x.
 const SLICES: usize = 8;
@@ -11,7 +11,7 @@ const CELLS: usize = 4;
 
 /// Counts of one slice.
 #[derive(Clone, Copy, Default)]
-pub struct Count {
+pub(super) struct Count {
     /// Inputs where C(x) is not empty.
     samples: usize,
     /// Their projections that are infeasible.
@@ -25,13 +25,13 @@ pub struct Count {
 
 /// Counts of all slices: of the first coordinate, of the second and so on, then of the cells.
 #[derive(Clone, Default)]
-pub struct Slices {
+pub(super) struct Slices {
     counts: Vec<Count>,
 }
 
 /// What became of one input.
 #[derive(Clone, Copy)]
-pub enum Outcome {
+pub(super) enum Fate {
     /// C(x) looks empty.
     Empty,
     /// The input was feasible; whether its projection was not.
@@ -41,15 +41,15 @@ pub enum Outcome {
 }
 
 impl Slices {
-    pub fn new(parameter_dim: usize) -> Self {
-        let cells = if parameter_dim == 2 { CELLS * CELLS } else { 0 };
+    pub(super) fn new(x_dim: usize) -> Self {
+        let cells = if x_dim == 2 { CELLS * CELLS } else { 0 };
         Self {
-            counts: vec![Count::default(); SLICES * parameter_dim + cells],
+            counts: vec![Count::default(); SLICES * x_dim + cells],
         }
     }
 
     /// Counts an input at x in every slice that x lies in.
-    pub fn count(&mut self, bounds: &[Interval], x: &[f64], outcome: Outcome) {
+    pub(super) fn count(&mut self, bounds: &[Interval], x: &[f64], outcome: Fate) {
         for (coordinate, (value, bounds)) in x.iter().zip(bounds).enumerate() {
             self.counts[coordinate * SLICES + part(*bounds, *value, SLICES)].add(outcome);
         }
@@ -59,7 +59,7 @@ impl Slices {
         }
     }
 
-    pub fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             count.samples += more.samples;
             count.failures += more.failures;
@@ -70,14 +70,14 @@ impl Slices {
     }
 
     /// The shares. Their bounds hold together: the chance of an error is divided among them.
-    pub fn shares(&self, set: &dyn ConstraintSet, plan: &Plan) -> Vec<Slice> {
+    pub(super) fn shares(&self, set: &dyn Set, plan: &Plan) -> Vec<Slice> {
         let confidence = 1.0 - (1.0 - plan.confidence) / self.counts.len().max(1) as f64;
-        let (bounds, names) = (set.parameter_bounds(), set.parameter_names());
+        let (bounds, names) = (set.x_bounds(), set.x_names());
         let interval = |coordinate: usize, index: usize, parts: usize| {
             let (low, high) = bounds[coordinate];
             let at = |part: usize| low + (high - low) * part as f64 / parts as f64;
-            ParameterInterval {
-                parameter: names.get(coordinate).cloned().unwrap_or_default(),
+            SliceInterval {
+                name: names.get(coordinate).cloned().unwrap_or_default(),
                 low: at(index),
                 high: at(index + 1),
             }
@@ -104,14 +104,14 @@ impl Slices {
 }
 
 impl Count {
-    fn add(&mut self, outcome: Outcome) {
+    fn add(&mut self, outcome: Fate) {
         let failed = match outcome {
-            Outcome::Empty => {
+            Fate::Empty => {
                 self.empty += 1;
                 return;
             }
-            Outcome::Feasible { failed } => failed,
-            Outcome::Infeasible { failed, distance } => {
+            Fate::Feasible { failed } => failed,
+            Fate::Infeasible { failed, distance } => {
                 self.infeasible += 1;
                 self.distance += distance;
                 failed
@@ -123,7 +123,7 @@ impl Count {
 }
 
 /// The first slice with the smallest share, of those with inputs.
-pub fn worst(slices: &[Slice]) -> Option<Slice> {
+pub(super) fn worst(slices: &[Slice]) -> Option<Slice> {
     let counted = slices.iter().filter(|slice| slice.share.samples > 0);
     counted
         .min_by(|a, b| a.share.feasible.total_cmp(&b.share.feasible))
@@ -137,12 +137,12 @@ fn part((low, high): Interval, value: f64, parts: usize) -> usize {
 }
 
 /// With as many digits as tell the ends apart, and one more.
-fn words(interval: &ParameterInterval) -> String {
+fn words(interval: &SliceInterval) -> String {
     let width = (interval.high - interval.low).max(f64::MIN_POSITIVE);
     let digits = (1.0 - width.log10().floor()).clamp(0.0, 12.0) as usize;
     format!(
         "{} in [{:.digits$}, {:.digits$}]",
-        interval.parameter, interval.low, interval.high
+        interval.name, interval.low, interval.high
     )
 }
 
@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn names_have_the_digits_that_matter() {
         let named = |low: f64, high: f64| {
-            words(&ParameterInterval {
-                parameter: "load".to_owned(),
+            words(&SliceInterval {
+                name: "load".to_owned(),
                 low,
                 high,
             })

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use fabproj_core::{
-    Activation, Anchor, Blend, Chart, Frame, LatentSet, Layer, Model, Network, Projector,
+    Activation, Anchor, Chart, Frame, LatentSet, Layer, Network, Projector, Weights,
 };
 
 use super::*;
@@ -39,24 +39,23 @@ fn unit(dim: usize) -> Frame {
 }
 
 /// A model whose networks multiply by the factors given: a projection onto a multiple of `latent`.
-fn model(dim: usize, parameter_dim: usize, latent: LatentSet, decoder: f32) -> Model {
-    Model {
+fn model(dim: usize, x_dim: usize, latent: LatentSet, decoder: f32) -> Weights {
+    Weights {
         dim,
-        parameter_dim,
+        x_dim,
         frame: unit(dim),
-        parameter_frame: unit(parameter_dim),
+        x_frame: unit(x_dim),
         gate: None,
         charts: vec![Chart {
             frame: unit(dim),
-            encoder: linear(dim, dim + parameter_dim, 1.0),
+            encoder: linear(dim, dim + x_dim, 1.0),
             latent,
-            decoders: vec![linear(dim, dim + parameter_dim, decoder)],
+            decoders: vec![linear(dim, dim + x_dim, decoder)],
             decoder_gate: None,
-            blend: Blend::Soft,
         }],
         discriminator: None,
         anchors: Vec::new(),
-        lift: None,
+        equations: None,
     }
 }
 
@@ -68,7 +67,7 @@ fn shell(inner: f32, outer: f32) -> LatentSet {
     }
 }
 
-fn plan(samples: usize) -> Plan {
+fn plan(samples: usize) -> Plan<'static> {
     Plan {
         samples,
         seed: 7,
@@ -112,9 +111,9 @@ fn a_bad_projector_is_shown_for_what_it_is() {
     assert!(found.raw_feasible_of_infeasible.unwrap() < found.raw_feasible);
     assert_eq!(found.guarded_feasible, 1.0);
     assert!(
-        found.guarded_statuses["repaired"] > 0,
+        found.guarded_outcomes["repaired"] > 0,
         "{:?}",
-        found.guarded_statuses
+        found.guarded_outcomes
     );
     assert!(found.guarded_mean_distance.unwrap() > found.mean_distance.unwrap());
 }
@@ -152,7 +151,7 @@ fn slices_name_where_an_input_dependent_set_is_served_badly() {
     model.anchors.push(Anchor {
         chart: 0,
         latent: vec![0.0, -1.4],
-        parameters: vec![0.0, 0.0],
+        x: vec![0.0, 0.0],
         point: vec![0.0, -1.4],
     });
     let projector = Projector::new(&model).unwrap();
@@ -200,11 +199,9 @@ fn slices_name_where_an_input_dependent_set_is_served_badly() {
 #[test]
 fn a_thin_set_gets_cells_that_it_meets() {
     let projector = Projector::new(&model(2, 0, shell(1.295, 1.305), 1.0)).unwrap();
-    let ring = FnSet::builder("ring", vec![(-2.0, 2.0); 2], |y, _| {
+    let ring = FnSet::new("ring", vec![(-2.0, 2.0); 2], |y, _| {
         (y[0].hypot(y[1]) - 1.3).abs() <= 0.006
-    })
-    .build()
-    .unwrap();
+    });
     let found = certify(&ring, &projector, &plan(1000)).unwrap();
     let grid = found.coverage_grid.unwrap();
     assert!(grid.cells >= 50 && grid.sides[0] < 0.1, "{grid:?}");
@@ -221,11 +218,9 @@ fn coordinates_in_other_units_get_cells_of_other_sides() {
     model.frame.scale = vec![1e4, 1.0];
     model.charts[0].frame.scale = vec![1e4, 1.0];
     let projector = Projector::new(&model).unwrap();
-    let disc = FnSet::builder("disc", vec![(-2e4, 2e4), (-2.0, 2.0)], |y, _| {
+    let disc = FnSet::new("disc", vec![(-2e4, 2e4), (-2.0, 2.0)], |y, _| {
         (y[0] / 1e4).hypot(y[1]) <= 1.0
-    })
-    .build()
-    .unwrap();
+    });
     let found = certify(&disc, &projector, &plan(1000)).unwrap();
     let grid = found.coverage_grid.unwrap();
     assert_eq!(grid.sides, [1e3, 0.1]);
@@ -255,8 +250,8 @@ fn coverage_is_counted_at_several_x() {
 /// The disc of radius 1 for x ≤ 0.5, nothing above it.
 fn vanishing() -> FnSet {
     let inside = |y: &[f64], x: &[f64]| y[0].hypot(y[1]) <= 1.0 && x[0] <= 0.5;
-    let builder = FnSet::builder("vanishing", vec![(-2.0, 2.0); 2], inside);
-    builder.parameters(vec![(0.0, 1.0)]).build().unwrap()
+    let builder = FnSet::new("vanishing", vec![(-2.0, 2.0); 2], inside);
+    builder.with_x(vec![(0.0, 1.0)])
 }
 
 #[test]
@@ -278,7 +273,7 @@ fn parameters_of_an_empty_set_are_counted_and_left_out() {
         lower_bound(4000 - found.empty, 4000 - found.empty, 0.99)
     );
     assert_eq!(found.guarded_feasible, 1.0);
-    assert_eq!(found.guarded_statuses["maybe-empty"], found.empty);
+    assert_eq!(found.guarded_outcomes["maybe-empty"], found.empty);
     assert_eq!((found.inside_feasible, found.surface_feasible), (1.0, 1.0));
     assert!(found.charts[0].inside.samples < 2200);
     let upper = &found.slices[4..];
@@ -316,10 +311,10 @@ fn failures_where_the_set_is_not_empty_are_failures() {
 
 #[test]
 fn distances_to_unknown_nearest_points_are_null() {
-    let disc = FnSet::builder("unit disc", vec![(-2.0, 2.0); 2], |y: &[f64], _: &[f64]| {
+    let disc = FnSet::new("unit disc", vec![(-2.0, 2.0); 2], |y: &[f64], _: &[f64]| {
         y[0] * y[0] + y[1] * y[1] <= 1.0
     });
-    let set: Arc<dyn ConstraintSet> = Arc::new(disc.build().unwrap());
+    let set: Arc<dyn Set> = Arc::new(disc);
     let latent = LatentSet::Ball {
         radius: 0.999,
         smooth: None,

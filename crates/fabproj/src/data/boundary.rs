@@ -5,7 +5,9 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::oracle::Oracle;
-use super::tree::{Tree, squared_distance};
+use super::pool::direction;
+use super::regime::Regime;
+use crate::tree::{Tree, squared_distance};
 
 /// Bisection steps from a feasible to an infeasible point: 2⁻²² of a unit is below f32 resolution
 /// of typical coordinates.
@@ -22,13 +24,13 @@ const PLANE_REACH: [f32; 2] = [10.0, 3.0];
 
 /// Boundary points of C(x) for one x, each with its inward unit normal, in working units.
 #[derive(Clone, Debug)]
-pub struct Boundary {
+pub(crate) struct Boundary {
     dim: usize,
     points: Vec<f32>,
     normals: Vec<f32>,
-    /// How far the set reaches inward along each normal, as far as it was looked at.
+    /// How far the set reaches inward along each normal; infinite beyond the last step.
     depths: Vec<f32>,
-    tree: Tree,
+    tree: Tree<f32>,
     /// Median distance from a boundary point to the next one.
     spacing: f32,
     /// Up to this distance a boundary point's tangent plane stands for the boundary.
@@ -38,7 +40,7 @@ pub struct Boundary {
 impl Boundary {
     /// Finds up to `count` boundary points of C(x) between the given feasible and infeasible rows, and
     /// indexes them.
-    pub fn find(
+    pub(crate) fn find(
         oracle: &Oracle,
         x: &[f64],
         feasible: &[f32],
@@ -48,11 +50,7 @@ impl Boundary {
     ) -> Self {
         let dim = oracle.bounds().len();
         let (points, normals) = find(oracle, x, feasible, infeasible, count, rng);
-        let depths = points
-            .chunks_exact(dim)
-            .zip(normals.chunks_exact(dim))
-            .map(|(point, normal)| depth(oracle, x, point, normal))
-            .collect();
+        let depths = depths(oracle, x, &points, &normals);
         Self::new(points, normals, depths, dim)
     }
 
@@ -67,44 +65,39 @@ impl Boundary {
             depths,
             tree,
             spacing,
-            plane_reach: spacing * PLANE_REACH[usize::from(dim > 2)],
+            plane_reach: spacing * PLANE_REACH[usize::from(!Regime::fixed(dim).in_plane())],
         }
     }
 
     /// Number of boundary points.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.tree.len()
     }
 
-    /// Whether no boundary was found.
-    pub fn is_empty(&self) -> bool {
-        self.tree.is_empty()
-    }
-
     /// The i-th boundary point.
-    pub fn point(&self, index: usize) -> &[f32] {
+    pub(crate) fn point(&self, index: usize) -> &[f32] {
         &self.points[index * self.dim..][..self.dim]
     }
 
     /// The inward normal at the i-th boundary point.
-    pub fn normal(&self, index: usize) -> &[f32] {
+    pub(crate) fn normal(&self, index: usize) -> &[f32] {
         &self.normals[index * self.dim..][..self.dim]
     }
 
     /// Index of the boundary point nearest to y.
-    pub fn nearest(&self, y: &[f32]) -> Option<usize> {
+    pub(crate) fn nearest(&self, y: &[f32]) -> Option<usize> {
         self.tree.nearest(y).map(|(index, _)| index)
     }
 
     /// Whether a boundary point is closer to y than `distance`.
-    pub fn near(&self, y: &[f32], distance: f32) -> bool {
+    pub(crate) fn near(&self, y: &[f32], distance: f32) -> bool {
         self.tree
             .nearest_within(y, distance.max(self.spacing))
             .is_some()
     }
 
     /// Whether a feasible y is at least `margin` from the boundary.
-    pub fn clear_by(&self, y: &[f32], margin: f32) -> bool {
+    pub(crate) fn clear_by(&self, y: &[f32], margin: f32) -> bool {
         // A boundary point farther than this cannot bring the boundary itself within the margin.
         let reach = margin.max(self.plane_reach);
         let Some((index, square)) = self.tree.nearest_within(y, reach) else {
@@ -122,7 +115,7 @@ impl Boundary {
 
     /// The signed distance of y to the boundary (positive inside), and its gradient. `inside` is what
     /// the oracle says of y. Infinite when no boundary is known.
-    pub fn signed_distance(&self, y: &[f32], inside: bool, gradient: &mut [f32]) -> f32 {
+    pub(crate) fn signed_distance(&self, y: &[f32], inside: bool, gradient: &mut [f32]) -> f32 {
         let Some((index, square)) = self.tree.nearest(y) else {
             gradient.fill(0.0);
             return if inside {
@@ -156,7 +149,7 @@ const CLEARANCE_SHARE: f32 = 0.9;
 
 impl Boundary {
     /// How far the boundary is from a point; negative where the boundary shows that it is infeasible.
-    pub fn clearance(&self, y: &[f32]) -> f32 {
+    pub(crate) fn clearance(&self, y: &[f32]) -> f32 {
         let mut found = [(0.0, 0); CLEARANCE_NEIGHBOURS];
         self.tree.nearest_several(y, &mut found);
         let reach = self.plane_reach;
@@ -183,7 +176,7 @@ impl Boundary {
 
     /// The boundary of what is left when everything closer than `margin` to this boundary is cut away.
     /// Cusps and slivers thinner than twice the margin are gone.
-    pub fn eroded(&self, margin: f32) -> Self {
+    pub(crate) fn eroded(&self, margin: f32) -> Self {
         let (mut points, mut normals, mut depths) = (Vec::new(), Vec::new(), Vec::new());
         let mut shifted = vec![0.0; self.dim];
         for index in 0..self.len() {
@@ -202,28 +195,32 @@ impl Boundary {
     }
 }
 
-/// Steps inward at which the thickness of the set is looked at, working units.
+/// Steps inward at which the thickness of the set is tested, working units.
 const DEPTHS: [f32; 8] = [0.001, 0.002, 0.004, 0.008, 0.014, 0.022, 0.036, 0.06];
 
-/// How far the set reaches from a boundary point along its inward normal; infinite beyond the last
+/// How far the set reaches from each boundary point along its inward normal; infinite beyond the last
 /// step.
-fn depth(oracle: &Oracle, x: &[f64], point: &[f32], normal: &[f32]) -> f32 {
+fn depths(oracle: &Oracle, x: &[f64], points: &[f32], normals: &[f32]) -> Vec<f32> {
+    let dim = oracle.bounds().len();
+    let mut depths = vec![f32::INFINITY; points.len() / dim];
     let mut reached = 0.0;
     for step in DEPTHS {
-        let at: Vec<f32> = point
-            .iter()
-            .zip(normal)
-            .map(|(p, n)| p + step * n)
+        let open: Vec<usize> = (0..depths.len())
+            .filter(|index| depths[*index] == f32::INFINITY)
             .collect();
-        if !oracle.contains(&at, x) {
-            return reached;
+        let coordinates = open.iter().flat_map(|index| index * dim..(index + 1) * dim);
+        let at: Vec<f32> = coordinates.map(|j| points[j] + step * normals[j]).collect();
+        for (index, inside) in open.into_iter().zip(oracle.contains_rows(&at, |_| x)) {
+            if !inside {
+                depths[index] = reached;
+            }
         }
         reached = step;
     }
-    f32::INFINITY
+    depths
 }
 
-fn median_spacing(points: &[f32], dim: usize, tree: &Tree) -> f32 {
+fn median_spacing(points: &[f32], dim: usize, tree: &Tree<f32>) -> f32 {
     let count = tree.len();
     if count < 2 {
         return 0.0;
@@ -242,7 +239,7 @@ fn median_spacing(points: &[f32], dim: usize, tree: &Tree) -> f32 {
 }
 
 /// Moves `inside` to the feasible end of a tiny bracket of the boundary between the two points.
-pub fn bisect(oracle: &Oracle, x: &[f64], inside: &mut [f32], outside: &mut [f32]) {
+pub(crate) fn bisect(oracle: &Oracle, x: &[f64], inside: &mut [f32], outside: &mut [f32]) {
     let mut middle = vec![0.0; inside.len()];
     for _ in 0..BISECTIONS {
         for (m, (a, b)) in middle.iter_mut().zip(inside.iter().zip(outside.iter())) {
@@ -390,24 +387,14 @@ fn probe_normal(
     let dim = inside.len();
     let mut normal: Vec<f32> = inside.iter().zip(outside).map(|(a, b)| a - b).collect();
     normalise(&mut normal);
-    let probes = 6 * dim;
+    let directions: Vec<f32> = (0..6 * dim).flat_map(|_| direction(dim, rng)).collect();
+    let around = directions.iter().zip(inside.iter().cycle());
+    let points: Vec<f32> = around.map(|(d, p)| p + probe * d).collect();
+    let feasible = oracle.contains_rows(&points, |_| x);
     let mut sum = vec![0.0; dim];
-    for _ in 0..probes {
-        let mut direction: Vec<f32> = (0..dim)
-            .map(|_| rng.sample(rand_distr::StandardNormal))
-            .collect();
-        normalise(&mut direction);
-        let point: Vec<f32> = inside
-            .iter()
-            .zip(&direction)
-            .map(|(p, d)| p + probe * d)
-            .collect();
-        let sign = if oracle.contains(&point, x) {
-            1.0
-        } else {
-            -1.0
-        };
-        for (s, d) in sum.iter_mut().zip(&direction) {
+    for (direction, feasible) in directions.chunks_exact(dim).zip(feasible) {
+        let sign = if feasible { 1.0 } else { -1.0 };
+        for (s, d) in sum.iter_mut().zip(direction) {
             *s += sign * d;
         }
     }
@@ -473,7 +460,7 @@ fn tangent_basis(normal: &[f32]) -> Vec<f32> {
 }
 
 /// Scales to unit length; a zero vector becomes the first axis.
-pub fn normalise(vector: &mut [f32]) {
+pub(crate) fn normalise(vector: &mut [f32]) {
     let norm = vector.iter().map(|v| v * v).sum::<f32>().sqrt();
     if norm > f32::MIN_POSITIVE {
         vector.iter_mut().for_each(|v| *v /= norm);

@@ -1,4 +1,4 @@
-//! Down a set's violation to the set.
+//! Follows the gradient of a set's violation to the set.
 
 use super::oracle::Oracle;
 
@@ -71,10 +71,10 @@ mod tests {
 
     #[test]
     fn without_a_violation_there_is_no_way_down() {
-        let disc = FnSet::builder("disc", vec![(-2.0, 2.0); 2], |y: &[f64], _: &[f64]| {
+        let disc = FnSet::new("disc", vec![(-2.0, 2.0); 2], |y: &[f64], _: &[f64]| {
             y[0].hypot(y[1]) <= 1.0
         });
-        let disc = disc.build().unwrap();
+        let disc = disc;
         let mut point = [1.5, 1.5];
         assert!(!descend(&Oracle::new(&disc), &[], &[1.0; 2], &mut point));
         assert_eq!(point, [1.5, 1.5]);

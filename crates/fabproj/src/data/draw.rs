@@ -10,6 +10,8 @@ use super::pool::{PoolError, PoolSizes, direction};
 /// Where uniform draws give a smaller share of the rows that are wanted, a violation's gradient is
 /// followed to more of them.
 const ENOUGH: f64 = 0.1;
+/// Draws that are asked about together, at most.
+const AT_ONCE: usize = 4096;
 /// Descents at one state, at most.
 const DESCENTS: usize = 4_000;
 /// Halvings of a step that would leave the set.
@@ -17,7 +19,7 @@ const HALVINGS: usize = 12;
 
 /// Rows in raw units, by state.
 pub(super) struct Draw {
-    /// The parameter values at which something feasible was found.
+    /// The values of x at which something feasible was found.
     pub(super) states: Vec<Vec<f64>>,
     pub(super) feasible: Vec<Vec<f64>>,
     pub(super) infeasible: Vec<Vec<f64>>,
@@ -63,17 +65,23 @@ impl Draw {
     fn add_state(&mut self, oracle: &Oracle, x: Vec<f64>, quota: Quota, rng: &mut ChaCha8Rng) {
         let dim = oracle.bounds().len();
         let (mut feasible, mut infeasible) = (Vec::new(), Vec::new());
-        for _ in 0..quota.draws {
-            if feasible.len() >= quota.feasible * dim {
-                break;
-            }
-            let point = oracle.draw_input(&x, rng);
-            self.drawn += 1;
-            if oracle.contains_raw(&point, &x) {
-                self.found += 1;
-                feasible.extend(point);
-            } else if infeasible.len() < quota.infeasible * dim {
-                infeasible.extend(point);
+        let mut left = quota.draws;
+        while feasible.len() < quota.feasible * dim && left > 0 {
+            // So many are needed at least.
+            let drawn = left.min(quota.feasible - feasible.len() / dim).min(AT_ONCE);
+            left -= drawn;
+            self.drawn += drawn as u64;
+            let points: Vec<f64> = (0..drawn)
+                .flat_map(|_| oracle.draw_input(&x, rng))
+                .collect();
+            let inside = oracle.contains_rows_raw(&points, |_| &x);
+            for (point, inside) in points.chunks_exact(dim).zip(inside) {
+                if inside {
+                    self.found += 1;
+                    feasible.extend_from_slice(point);
+                } else if infeasible.len() < quota.infeasible * dim {
+                    infeasible.extend_from_slice(point);
+                }
             }
         }
         if ((feasible.len() / dim) as f64) < ENOUGH * quota.feasible as f64 {

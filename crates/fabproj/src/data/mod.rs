@@ -1,15 +1,17 @@
 //! Points with labels: what training sees of a set.
 
-pub mod boundary;
+pub(crate) mod boundary;
 mod descent;
 mod draw;
-pub mod labelled;
-pub mod oracle;
-pub mod pieces;
-pub mod pool;
-pub mod restore;
-pub mod slices;
-pub mod tree;
+pub(crate) mod labelled;
+pub(crate) mod oracle;
+pub(crate) mod pieces;
+pub(crate) mod pool;
+pub(crate) mod regime;
+pub(crate) mod restore;
+mod segments;
+pub(crate) mod slices;
 
-pub use oracle::{Oracle, Units};
-pub use pool::{Pool, PoolError, PoolSizes, Rows};
+pub(crate) use oracle::Units;
+pub(crate) use pool::{Pool, PoolError, PoolSizes, Rows};
+pub(crate) use regime::Regime;

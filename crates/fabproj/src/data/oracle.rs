@@ -6,7 +6,7 @@ use fabproj_core::Frame;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::set::{ConstraintSet, Interval};
+use crate::set::{Interval, Set};
 
 /// How far beyond the bounds a point still counts as inside them, relative to their width: outputs
 /// that sit on a bound must not fail for a rounding error.
@@ -17,7 +17,7 @@ const UNEVEN_UNITS: f64 = 20.0;
 
 /// Working units: `y' = (y − centre) / scale` coordinate by coordinate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Units {
+pub(crate) struct Units {
     /// Subtracted first.
     pub centre: Vec<f64>,
     /// Divided by afterwards.
@@ -28,7 +28,7 @@ impl Units {
     /// Units in which the given rows have mean zero and a root mean square of one, by *one* scale for
     /// all coordinates, so that nearest points stay nearest. Where the widths of the bounds differ by
     /// more than a factor of 20 the coordinates are incommensurable, and each is divided by its width.
-    pub fn of_rows(rows: &[f64], bounds: &[Interval]) -> Self {
+    pub(crate) fn of_rows(rows: &[f64], bounds: &[Interval]) -> Self {
         let dim = bounds.len();
         let count = (rows.len() / dim).max(1) as f64;
         let widths: Vec<f64> = bounds.iter().map(|(low, high)| high - low).collect();
@@ -58,7 +58,7 @@ impl Units {
     }
 
     /// Units in which the bounds are [-1, 1].
-    pub fn of_bounds(bounds: &[Interval]) -> Self {
+    pub(crate) fn of_bounds(bounds: &[Interval]) -> Self {
         let half = |(low, high): &Interval| if high > low { (high - low) / 2.0 } else { 1.0 };
         Self {
             centre: bounds
@@ -70,21 +70,21 @@ impl Units {
     }
 
     /// Appends the row in working units.
-    pub fn push(&self, raw: &[f64], out: &mut Vec<f32>) {
+    pub(crate) fn push(&self, raw: &[f64], out: &mut Vec<f32>) {
         for ((value, centre), scale) in raw.iter().zip(&self.centre).zip(&self.scale) {
             out.push(((value - centre) / scale) as f32);
         }
     }
 
     /// Back to raw units.
-    pub fn raw(&self, inner: &[f32], out: &mut [f64]) {
+    pub(crate) fn raw(&self, inner: &[f32], out: &mut [f64]) {
         for (j, value) in inner.iter().enumerate() {
             out[j] = f64::from(*value) * self.scale[j] + self.centre[j];
         }
     }
 
     /// The same as single-precision frame of a model.
-    pub fn frame(&self) -> Frame {
+    pub(crate) fn frame(&self) -> Frame {
         Frame {
             centre: self.centre.iter().map(|c| *c as f32).collect(),
             scale: self.scale.iter().map(|s| *s as f32).collect(),
@@ -94,8 +94,8 @@ impl Units {
 
 /// A constraint set seen from training: the part of C(x) inside the bounds, in working units, with
 /// every membership query counted.
-pub struct Oracle<'a> {
-    set: &'a dyn ConstraintSet,
+pub(crate) struct Oracle<'a> {
+    set: &'a dyn Set,
     bounds: Vec<Interval>,
     units: Units,
     queries: AtomicU64,
@@ -103,7 +103,7 @@ pub struct Oracle<'a> {
 
 impl<'a> Oracle<'a> {
     /// An oracle in raw units (scale 1, centre 0).
-    pub fn new(set: &'a dyn ConstraintSet) -> Self {
+    pub(crate) fn new(set: &'a dyn Set) -> Self {
         let bounds = set.bounds();
         let units = Units {
             centre: vec![0.0; bounds.len()],
@@ -118,27 +118,27 @@ impl<'a> Oracle<'a> {
     }
 
     /// The same oracle in other units; the count goes on.
-    pub fn with_units(self, units: Units) -> Self {
+    pub(crate) fn with_units(self, units: Units) -> Self {
         Self { units, ..self }
     }
 
     /// The set behind it.
-    pub fn set(&self) -> &'a dyn ConstraintSet {
+    pub(crate) fn set(&self) -> &'a dyn Set {
         self.set
     }
 
     /// The region of interest, raw units.
-    pub fn bounds(&self) -> &[Interval] {
+    pub(crate) fn bounds(&self) -> &[Interval] {
         &self.bounds
     }
 
     /// The working units.
-    pub fn units(&self) -> &Units {
+    pub(crate) fn units(&self) -> &Units {
         &self.units
     }
 
     /// An input of interest, raw units.
-    pub fn draw_input(&self, x: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
+    pub(crate) fn draw_input(&self, x: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
         let mut point = vec![0.0; self.bounds.len()];
         self.set
             .draw_input(x, &mut || rng.random::<f64>(), &mut point);
@@ -146,27 +146,86 @@ impl<'a> Oracle<'a> {
     }
 
     /// Number of membership queries so far.
-    pub fn queries(&self) -> u64 {
+    pub(crate) fn queries(&self) -> u64 {
         self.queries.load(Ordering::Relaxed)
     }
 
-    /// Whether the raw point is inside the bounds and in C(x).
-    pub fn contains_raw(&self, y: &[f64], x: &[f64]) -> bool {
-        let inside_bounds = y.iter().zip(&self.bounds).all(|(value, (low, high))| {
+    fn in_bounds(&self, y: &[f64]) -> bool {
+        y.iter().zip(&self.bounds).all(|(value, (low, high))| {
             let slack = BOUND_TOLERANCE * (high - low);
             *value >= low - slack && *value <= high + slack
-        });
-        if !inside_bounds {
+        })
+    }
+
+    /// Whether the raw point is inside the bounds and in C(x).
+    pub(crate) fn contains_raw(&self, y: &[f64], x: &[f64]) -> bool {
+        if !self.in_bounds(y) {
             return false;
         }
         self.queries.fetch_add(1, Ordering::Relaxed);
         self.set.contains(y, x)
     }
 
+    /// [`contains_raw`](Self::contains_raw) for rows, in one question; `x` gives the x of a row.
+    pub(crate) fn contains_rows_raw<'x>(
+        &self,
+        y: &[f64],
+        x: impl Fn(usize) -> &'x [f64],
+    ) -> Vec<bool> {
+        let rows = y.chunks_exact(self.bounds.len());
+        self.ask(rows.map(|row| row.iter().copied()), x)
+    }
+
+    /// [`contains`](Self::contains) for rows, in one question; `x` gives the x of a row.
+    pub(crate) fn contains_rows<'x>(&self, y: &[f32], x: impl Fn(usize) -> &'x [f64]) -> Vec<bool> {
+        let rows = y.chunks_exact(self.bounds.len());
+        let Units { centre, scale } = &self.units;
+        self.ask(
+            rows.map(|row| {
+                let values = row.iter().zip(scale.iter().zip(centre));
+                values.map(|(value, (scale, centre))| f64::from(*value) * scale + centre)
+            }),
+            x,
+        )
+    }
+
+    fn ask<'x>(
+        &self,
+        rows: impl ExactSizeIterator<Item = impl Iterator<Item = f64>>,
+        x: impl Fn(usize) -> &'x [f64],
+    ) -> Vec<bool> {
+        let mut asked = Vec::with_capacity(rows.len() * self.bounds.len());
+        let mut asked_x = Vec::new();
+        let mut inside = Vec::with_capacity(rows.len());
+        for (row, y) in rows.enumerate() {
+            let start = asked.len();
+            asked.extend(y);
+            let bounded = self.in_bounds(&asked[start..]);
+            if bounded {
+                asked_x.extend(x(row));
+            } else {
+                asked.truncate(start);
+            }
+            inside.push(bounded);
+        }
+        let mut answers = vec![false; asked.len() / self.bounds.len()];
+        if answers.is_empty() {
+            return inside;
+        }
+        self.queries
+            .fetch_add(answers.len() as u64, Ordering::Relaxed);
+        self.set.contains_rows(&asked, &asked_x, &mut answers);
+        let asked = inside.iter_mut().filter(|inside| **inside);
+        asked
+            .zip(answers)
+            .for_each(|(inside, answer)| *inside = answer);
+        inside
+    }
+
     /// How far a step down the gradient of the set's violation would have to go from the point in
     /// working units, and the unit vector away from there; `None` where the set knows no violation.
     /// Beyond the bounds, the way back to them is added.
-    pub fn violation(&self, y: &[f32], x: &[f64], away: &mut [f32]) -> Option<f32> {
+    pub(crate) fn violation(&self, y: &[f32], x: &[f64], away: &mut [f32]) -> Option<f32> {
         let dim = y.len();
         let (mut raw, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
         self.units.raw(y, &mut raw);
@@ -200,7 +259,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// Whether the point in working units is inside; `x` is raw.
-    pub fn contains(&self, y: &[f32], x: &[f64]) -> bool {
+    pub(crate) fn contains(&self, y: &[f32], x: &[f64]) -> bool {
         let mut raw = [0.0; 64];
         if y.len() <= raw.len() {
             self.units.raw(y, &mut raw);

@@ -4,14 +4,15 @@
 //! along that graph follow the set round its holes and bends, so cells are connected where k-means
 //! cells would not be.
 
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
 use rand::RngExt;
 use rand::seq::index;
 use rand_chacha::ChaCha8Rng;
 
-use super::pool::{BANK_DIMENSIONS, Pool};
-use super::tree::{Tree, squared_distance};
+use super::pool::Pool;
+use super::segments::{self, Segment};
+use crate::tree::{Tree, squared_distance};
 
 /// Neighbours proposed per node.
 const NEIGHBOURS: usize = 10;
@@ -31,12 +32,15 @@ const MOST_PIECES: usize = 40;
 /// Rounds of moving the cells' seeds to their middles.
 const LLOYD_ROUNDS: usize = 4;
 
+/// Two nodes.
+type Pair = (u32, u32);
+
 /// A graph over feasible rows, in (y, x) jointly.
-pub struct Pieces {
+pub(crate) struct Pieces {
     joint_dim: usize,
     /// (y, x) of every node, working units.
     nodes: Vec<f32>,
-    tree: Tree,
+    tree: Tree<f32>,
     /// Edges of every node, with their lengths.
     edges: Vec<Vec<(u32, f32)>>,
     /// Piece of every node; `usize::MAX` for pieces that are too small to count.
@@ -46,8 +50,8 @@ pub struct Pieces {
 
 impl Pieces {
     /// Builds the graph over at most `nodes` feasible rows.
-    pub fn find(pool: &Pool, nodes: usize, rng: &mut ChaCha8Rng) -> Self {
-        let joint_dim = pool.dim() + pool.parameter_dim();
+    pub(crate) fn find(pool: &Pool, nodes: usize, rng: &mut ChaCha8Rng) -> Self {
+        let joint_dim = pool.dim() + pool.x_dim();
         let rows = index::sample(rng, pool.feasible.len(), nodes.min(pool.feasible.len()));
         let mut points = Vec::with_capacity(rows.len() * joint_dim);
         for row in rows.iter() {
@@ -69,7 +73,7 @@ impl Pieces {
     }
 
     /// Number of pieces that are large enough to count; at least one.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count.max(1)
     }
 
@@ -78,36 +82,70 @@ impl Pieces {
     }
 
     fn connect(&mut self, pool: &Pool, rng: &mut ChaCha8Rng) {
-        let count = self.piece.len();
-        let (near, random) = if pool.dim() > BANK_DIMENSIONS {
-            (NEIGHBOURS_IN_SPACE, NEIGHBOURS_IN_SPACE)
+        // A long segment can jump over a gap between two checks.
+        let (near, random, checks) = if pool.regime().low_dimensional() {
+            (NEIGHBOURS, 0, EDGE_CHECKS)
         } else {
-            (NEIGHBOURS, 0)
+            (NEIGHBOURS_IN_SPACE, NEIGHBOURS_IN_SPACE, LONG_EDGE_CHECKS)
         };
-        let mut found = vec![(0.0, 0); near + 1];
-        for from in 0..count {
-            self.tree.nearest_several(self.node(from), &mut found);
-            let drawn = (0..random).map(|_| rng.random_range(0..count) as u32);
-            let proposed: Vec<u32> = found.iter().map(|(_, to)| *to).chain(drawn).collect();
-            for to in proposed {
-                let known = to == u32::MAX || to as usize == from;
-                if known || self.edges[from].iter().any(|(other, _)| *other == to) {
-                    continue;
-                }
-                let (a, b) = (self.node(from), self.node(to as usize));
-                // A long segment can jump over a gap between two checks.
-                let checks = if pool.dim() > BANK_DIMENSIONS {
-                    LONG_EDGE_CHECKS
-                } else {
-                    EDGE_CHECKS
-                };
-                if segment_feasible(pool, a, b, checks) {
-                    let length = squared_distance(a, b).sqrt();
-                    self.edges[from].push((to, length));
-                    self.edges[to as usize].push((from as u32, length));
-                }
+        let proposed = self.propose(near, random, rng);
+        // A pair that both its nodes propose is asked about a second time only if the first time failed.
+        let all: HashSet<Pair> = proposed.iter().copied().collect();
+        let mut seen = HashSet::new();
+        let distinct = proposed.iter().copied().filter(|pair| seen.insert(*pair));
+        let (again, first): (Vec<Pair>, Vec<Pair>) =
+            distinct.partition(|(from, to)| to < from && all.contains(&(*to, *from)));
+        let mut joined = self.joined(pool, &first, checks);
+        let again: Vec<Pair> = again
+            .into_iter()
+            .filter(|(from, to)| !joined.contains(&(*to, *from)))
+            .collect();
+        joined.extend(self.joined(pool, &again, checks));
+        for pair in proposed {
+            if joined.remove(&pair) {
+                self.join(pair.0 as usize, pair.1 as usize);
             }
         }
+    }
+
+    /// Pairs of nodes that may be neighbours, by the first of them.
+    fn propose(&self, near: usize, random: usize, rng: &mut ChaCha8Rng) -> Vec<Pair> {
+        let count = self.piece.len() as u32;
+        let mut found = vec![(0.0, 0); near + 1];
+        let mut proposed = Vec::new();
+        for from in 0..count {
+            self.tree
+                .nearest_several(self.node(from as usize), &mut found);
+            let drawn = (0..random).map(|_| rng.random_range(0..count as usize) as u32);
+            let others = found.iter().map(|(_, to)| *to).chain(drawn);
+            let others = others.filter(|to| *to != u32::MAX && *to != from);
+            proposed.extend(others.map(|to| (from, to)));
+        }
+        proposed
+    }
+
+    /// The pairs that a feasible segment joins.
+    fn joined(&self, pool: &Pool, pairs: &[Pair], checks: usize) -> HashSet<Pair> {
+        let ends = pairs
+            .iter()
+            .map(|(from, to)| self.segment(*from as usize, *to as usize));
+        let joined = segments::feasible(pool, &ends.collect::<Vec<_>>(), checks);
+        let joined = pairs.iter().zip(joined).filter(|(_, joined)| *joined);
+        joined.map(|(pair, _)| *pair).collect()
+    }
+
+    fn segment(&self, from: usize, to: usize) -> Segment<'_> {
+        Segment {
+            from: self.node(from),
+            to: self.node(to),
+            state: None,
+        }
+    }
+
+    fn join(&mut self, from: usize, to: usize) {
+        let length = squared_distance(self.node(from), self.node(to)).sqrt();
+        self.edges[from].push((to as u32, length));
+        self.edges[to].push((from as u32, length));
     }
 
     /// Labels the components of the graph, largest first, then joins those between which a direct
@@ -120,16 +158,23 @@ impl Pieces {
             let smallest = (SMALLEST_PIECE * total).max(2.0);
             members.retain(|nodes| nodes.len() as f64 >= smallest);
             members.truncate(MOST_PIECES);
-            let mut joined = false;
-            for a in 0..members.len() {
-                for b in 0..a {
-                    if let Some((from, to)) = self.bridge(pool, &members[a], &members[b]) {
-                        let length = squared_distance(self.node(from), self.node(to)).sqrt();
-                        self.edges[from].push((to as u32, length));
-                        self.edges[to].push((from as u32, length));
-                        joined = true;
-                    }
-                }
+            let pairs: Vec<_> = (0..members.len())
+                .flat_map(|a| (0..a).map(move |b| (a, b)))
+                .map(|(a, b)| self.closest(&members[a], &members[b]))
+                .collect();
+            let bridges =
+                segments::first_feasible(pool, pairs.len(), LONG_EDGE_CHECKS, |pair, place| {
+                    let (_, from, to) = pairs[pair].get(place)?;
+                    Some(self.segment(*from, *to))
+                });
+            let bridges: Vec<(usize, usize)> = pairs
+                .iter()
+                .zip(bridges)
+                .filter_map(|(pairs, place)| place.map(|place| (pairs[place].1, pairs[place].2)))
+                .collect();
+            let joined = !bridges.is_empty();
+            for (from, to) in bridges {
+                self.join(from, to);
             }
             if !joined {
                 self.piece.fill(usize::MAX);
@@ -165,7 +210,8 @@ impl Pieces {
         components
     }
 
-    fn bridge(&self, pool: &Pool, a: &[usize], b: &[usize]) -> Option<(usize, usize)> {
+    /// The closest pairs of nodes of two components, with their squared distances, nearest first.
+    fn closest(&self, a: &[usize], b: &[usize]) -> Vec<(f32, usize, usize)> {
         let (small, large) = if a.len() < b.len() { (a, b) } else { (b, a) };
         let points: Vec<f32> = large
             .iter()
@@ -180,17 +226,12 @@ impl Pieces {
             })
             .collect();
         pairs.sort_by(|p, q| p.0.total_cmp(&q.0));
+        pairs.truncate(BRIDGES);
         pairs
-            .iter()
-            .take(BRIDGES)
-            .find(|(_, from, to)| {
-                segment_feasible(pool, self.node(*from), self.node(*to), LONG_EDGE_CHECKS)
-            })
-            .map(|(_, from, to)| (*from, *to))
     }
 
     /// Cuts the pieces into `wanted` connected cells (at least one per piece) of similar extent.
-    pub fn cells(&self, wanted: usize, rng: &mut ChaCha8Rng) -> Cells<'_> {
+    pub(crate) fn cells(&self, wanted: usize, rng: &mut ChaCha8Rng) -> Cells<'_> {
         let mut seeds: Vec<usize> = (0..self.count)
             .filter_map(|label| self.piece.iter().position(|piece| *piece == label))
             .collect();
@@ -285,16 +326,22 @@ impl Pieces {
 }
 
 /// A division of the feasible points among charts.
-pub trait Partition {
+pub(crate) trait Partition {
     /// Number of parts.
     fn count(&self) -> usize;
 
-    /// The part of a feasible point; `None` if it belongs to what is too small to count.
-    fn label(&self, pool: &Pool, y: &[f32], state: u32) -> Option<usize>;
+    /// The parts of feasible points at their states; `None` for one that belongs to what is too small to
+    /// count.
+    fn labels(&self, pool: &Pool, y: &[f32], states: &[u32]) -> Vec<Option<usize>>;
+
+    /// The part of one feasible point.
+    fn label(&self, pool: &Pool, y: &[f32], state: u32) -> Option<usize> {
+        self.labels(pool, y, &[state])[0]
+    }
 }
 
 /// A partition of the feasible rows into connected cells.
-pub struct Cells<'a> {
+pub(crate) struct Cells<'a> {
     pieces: &'a Pieces,
     label: Vec<usize>,
     count: usize,
@@ -303,7 +350,7 @@ pub struct Cells<'a> {
 impl Cells<'_> {
     /// The same cells, but those marked are cut into `parts` connected cells each. Returns for every
     /// new cell the old one that it is, or `None` where it is part of one that was cut.
-    pub fn split(
+    pub(crate) fn split(
         &self,
         cut: &[bool],
         parts: usize,
@@ -357,43 +404,49 @@ impl Partition for Cells<'_> {
         self.count
     }
 
-    /// The cell of a feasible point: that of the nearest node which a feasible segment joins to it.
+    /// The cell of a feasible point is that of the nearest node which a feasible segment joins to it.
     /// Above three dimensions a point that no segment joins to a cell belongs to none: it is of a piece
     /// that is too small to count.
-    fn label(&self, pool: &Pool, y: &[f32], state: u32) -> Option<usize> {
+    fn labels(&self, pool: &Pool, y: &[f32], states: &[u32]) -> Vec<Option<usize>> {
         if self.count == 1 {
-            return Some(0);
+            return vec![Some(0); states.len()];
         }
-        let mut joint = y.to_vec();
-        joint.extend_from_slice(pool.state_inner(state));
-        let space = pool.dim() > BANK_DIMENSIONS;
-        let mut found = vec![(0.0, 0); if space { NEIGHBOURS_IN_SPACE } else { 6 }];
-        self.pieces.tree.nearest_several(&joint, &mut found);
-        let labelled = |node: u32| node != u32::MAX && self.label[node as usize] != usize::MAX;
-        let linked = found.iter().find(|(_, node)| {
-            let checks = if space { LONG_EDGE_CHECKS } else { 3 };
-            labelled(*node)
-                && segment_feasible(pool, &joint, self.pieces.node(*node as usize), checks)
+        let space = !pool.regime().low_dimensional();
+        let (near, checks) = match space {
+            true => (NEIGHBOURS_IN_SPACE, LONG_EDGE_CHECKS),
+            false => (6, 3),
+        };
+        let width = self.pieces.joint_dim;
+        let mut joint = Vec::with_capacity(states.len() * width);
+        for (y, state) in y.chunks_exact(pool.dim()).zip(states) {
+            joint.extend_from_slice(y);
+            joint.extend_from_slice(pool.state_inner(*state));
+        }
+        let mut found = vec![(0.0, 0); near];
+        let nodes: Vec<Vec<usize>> = joint
+            .chunks_exact(width)
+            .map(|point| {
+                self.pieces.tree.nearest_several(point, &mut found);
+                let nodes = found.iter().filter(|(_, node)| *node != u32::MAX);
+                let nodes = nodes.map(|(_, node)| *node as usize);
+                nodes
+                    .filter(|node| self.label[*node] != usize::MAX)
+                    .collect()
+            })
+            .collect();
+        let joined = segments::first_feasible(pool, nodes.len(), checks, |row, place| {
+            Some(Segment {
+                from: &joint[row * width..][..width],
+                to: self.pieces.node(*nodes[row].get(place)?),
+                state: None,
+            })
         });
-        let nearest = || found.iter().find(|(_, node)| labelled(*node) && !space);
-        let (_, node) = linked.or_else(nearest)?;
-        Some(self.label[*node as usize])
+        let node = |(nodes, joined): (&Vec<usize>, Option<usize>)| match joined {
+            None if space => None,
+            joined => nodes.get(joined.unwrap_or(0)).map(|node| self.label[*node]),
+        };
+        nodes.iter().zip(joined).map(node).collect()
     }
-}
-
-/// Whether `checks` evenly spaced interior points of the segment between two joint points are feasible.
-fn segment_feasible(pool: &Pool, a: &[f32], b: &[f32], checks: usize) -> bool {
-    let dim = pool.dim();
-    let mut joint = vec![0.0f32; a.len()];
-    let mut x = vec![0.0; pool.parameter_dim()];
-    (1..=checks).all(|step| {
-        let share = step as f32 / (checks + 1) as f32;
-        for (j, value) in joint.iter_mut().enumerate() {
-            *value = a[j] + share * (b[j] - a[j]);
-        }
-        pool.parameter_units.raw(&joint[dim..], &mut x);
-        pool.oracle.contains(&joint[..dim], &x)
-    })
 }
 
 /// A heap entry ordered by smallest distance first.
@@ -433,7 +486,7 @@ mod tests {
     use crate::data::PoolSizes;
     use crate::set::{FnSet, built_in};
 
-    fn pieces_of(set: &dyn crate::set::ConstraintSet) -> (usize, usize) {
+    fn pieces_of(set: &dyn crate::set::Set) -> (usize, usize) {
         let sizes = PoolSizes {
             states: 60,
             feasible: 3_000,
@@ -478,15 +531,15 @@ mod tests {
 
     #[test]
     fn an_interval_is_one_piece_and_six_islands_are_six() {
-        let interval = FnSet::builder("interval", vec![(-2.0, 2.0)], |y: &[f64], _: &[f64]| {
+        let interval = FnSet::new("interval", vec![(-2.0, 2.0)], |y: &[f64], _: &[f64]| {
             y[0].abs() <= 1.0
         });
-        assert_eq!(pieces_of(&interval.build().unwrap()), (1, 3));
+        assert_eq!(pieces_of(&interval), (1, 3));
         let islands = |y: &[f64], _: &[f64]| {
             let near = |v: f64| (v - v.round()).abs() <= 0.3;
             (0.5..=3.5).contains(&y[0]) && (0.5..=2.5).contains(&y[1]) && near(y[0]) && near(y[1])
         };
-        let islands = FnSet::builder("islands", vec![(0.0, 4.0), (0.0, 3.0)], islands);
-        assert_eq!(pieces_of(&islands.build().unwrap()), (6, 8));
+        let islands = FnSet::new("islands", vec![(0.0, 4.0), (0.0, 3.0)], islands);
+        assert_eq!(pieces_of(&islands), (6, 8));
     }
 }

@@ -1,4 +1,4 @@
-//! The rows that the `default` preset trains on, drawn and labelled through the oracle.
+//! The rows that training uses, drawn and labelled through the oracle.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -7,13 +7,14 @@ use rand_distr::StandardNormal;
 use super::boundary::{Boundary, normalise};
 use super::draw::Draw;
 use super::oracle::{Oracle, Units};
+use super::regime::Regime;
 use super::restore::Restorer;
-use crate::set::ConstraintSet;
+use crate::set::Set;
 
 /// How many rows of each kind to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolSizes {
-    /// Parameter values x at which an input-dependent set is looked at.
+pub(crate) struct PoolSizes {
+    /// Values of x at which an input-dependent set is sampled.
     pub states: usize,
     /// Feasible rows, over all states.
     pub feasible: usize,
@@ -53,7 +54,7 @@ pub enum PoolError {
 
 /// Rows of y in working units, each at one of the pool's states.
 #[derive(Clone, Debug, Default)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// Row after row.
     pub y: Vec<f32>,
     /// Index of each row's state.
@@ -62,12 +63,12 @@ pub struct Rows {
 
 impl Rows {
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.state.len()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.state.is_empty()
     }
 
@@ -78,11 +79,11 @@ impl Rows {
 }
 
 /// Training rows with their targets, and the boundary at every state.
-pub struct Pool<'a> {
+pub(crate) struct Pool<'a> {
     /// Membership, in the pool's units.
     pub oracle: Oracle<'a>,
     /// Working units of x.
-    pub parameter_units: Units,
+    pub x_units: Units,
     /// x of every state, raw units.
     pub states: Vec<Vec<f64>>,
     /// x of every state, working units, row after row.
@@ -99,19 +100,16 @@ pub struct Pool<'a> {
     pub boundaries: Vec<Boundary>,
     /// The share of uniform draws from the bounds that were feasible.
     pub feasible_fraction: f64,
-    /// The share of parameter values at which nothing feasible was found; the pool has no state there.
+    /// The share of values of x at which nothing feasible was found; the pool has no state there.
     pub empty_fraction: f64,
     /// Whether the set has a violation with a gradient.
     pub knows_violation: bool,
 }
 
-/// Up to this dimension a boundary bank is dense enough for nearest-point queries.
-pub const BANK_DIMENSIONS: usize = 3;
-
 impl<'a> Pool<'a> {
     /// Draws everything.
-    pub fn draw(
-        set: &'a dyn ConstraintSet,
+    pub(crate) fn draw(
+        set: &'a dyn Set,
         sizes: &PoolSizes,
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, PoolError> {
@@ -119,14 +117,14 @@ impl<'a> Pool<'a> {
         let raw = Draw::collect(&oracle, draw_states(set, sizes.states, rng), sizes, rng)?;
         let units = Units::of_rows(&raw.feasible_flat(), oracle.bounds());
         let oracle = oracle.with_units(units);
-        let parameter_units = Units::of_bounds(&set.parameter_bounds());
+        let x_units = Units::of_bounds(&set.x_bounds());
         let mut states_inner = Vec::new();
         for x in &raw.states {
-            parameter_units.push(x, &mut states_inner);
+            x_units.push(x, &mut states_inner);
         }
         let mut pool = Pool {
             oracle,
-            parameter_units,
+            x_units,
             states: raw.states.clone(),
             states_inner,
             feasible: Rows::default(),
@@ -144,25 +142,36 @@ impl<'a> Pool<'a> {
         Ok(pool)
     }
 
+    /// What the dimensions decide.
+    pub(crate) fn regime(&self) -> Regime {
+        Regime::of(self.oracle.set())
+    }
+
     /// Dimension of y.
-    pub fn dim(&self) -> usize {
+    pub(crate) fn dim(&self) -> usize {
         self.oracle.bounds().len()
     }
 
     /// Dimension of x.
-    pub fn parameter_dim(&self) -> usize {
-        self.parameter_units.centre.len()
+    pub(crate) fn x_dim(&self) -> usize {
+        self.x_units.centre.len()
     }
 
     /// x of a state in working units.
-    pub fn state_inner(&self, state: u32) -> &[f32] {
-        let dim = self.parameter_dim();
+    pub(crate) fn state_inner(&self, state: u32) -> &[f32] {
+        let dim = self.x_dim();
         &self.states_inner[state as usize * dim..][..dim]
     }
 
     /// Whether y (working units) is feasible at the state.
-    pub fn contains(&self, y: &[f32], state: u32) -> bool {
+    pub(crate) fn contains(&self, y: &[f32], state: u32) -> bool {
         self.oracle.contains(y, &self.states[state as usize])
+    }
+
+    /// [`contains`](Self::contains) for rows, in one question.
+    pub(crate) fn contains_rows(&self, y: &[f32], states: &[u32]) -> Vec<bool> {
+        let x = |row: usize| self.states[states[row] as usize].as_slice();
+        self.oracle.contains_rows(y, x)
     }
 
     /// Feasible rows into working units, and infeasible rows around them: half uniform in the bounds,
@@ -173,7 +182,7 @@ impl<'a> Pool<'a> {
         sizes: &PoolSizes,
         rng: &mut ChaCha8Rng,
     ) -> Result<(), PoolError> {
-        let dim = self.dim();
+        let (dim, low_dimensional) = (self.dim(), self.regime().low_dimensional());
         let mut row = Vec::new();
         for (state, rows) in raw.feasible.iter().enumerate() {
             for point in rows.chunks_exact(dim) {
@@ -193,20 +202,29 @@ impl<'a> Pool<'a> {
                 self.oracle.units().push(point, &mut row);
                 self.infeasible.push(&row, state);
             }
-            let mut missing = per_state - wanted;
-            for _ in 0..20 * per_state {
-                if missing == 0 {
-                    break;
+            let (mut missing, mut tries) = (per_state - wanted, 20 * per_state);
+            while missing > 0 && tries > 0 {
+                // So many are needed at least.
+                let drawn = missing.min(tries);
+                tries -= drawn;
+                let mut rows = Vec::with_capacity(drawn * dim);
+                for _ in 0..drawn {
+                    if low_dimensional {
+                        row = direction(dim, rng);
+                        let length = 2.0 * radius * rng.random::<f32>();
+                        row.iter_mut().for_each(|v| *v *= length);
+                    } else {
+                        row = self.enlarged_input(state, 1.2, rng);
+                    }
+                    rows.extend_from_slice(&row);
                 }
-                if dim <= BANK_DIMENSIONS {
-                    row = direction(dim, rng);
-                    let length = 2.0 * radius * rng.random::<f32>();
-                    row.iter_mut().for_each(|v| *v *= length);
-                } else {
-                    row = self.enlarged_input(state, 1.2, rng);
-                }
-                if !self.contains(&row, state as u32) {
-                    self.infeasible.push(&row, state);
+                let inside = self.contains_rows(&rows, &vec![state as u32; drawn]);
+                for (row, _) in rows
+                    .chunks_exact(dim)
+                    .zip(inside)
+                    .filter(|(_, inside)| !inside)
+                {
+                    self.infeasible.push(row, state);
                     missing -= 1;
                 }
             }
@@ -238,7 +256,7 @@ impl<'a> Pool<'a> {
 
     fn find_boundaries(&mut self, sizes: &PoolSizes, rng: &mut ChaCha8Rng) {
         let dim = self.dim();
-        if dim > BANK_DIMENSIONS {
+        if !self.regime().low_dimensional() {
             return;
         }
         let per_state = sizes.boundary.div_ceil(self.states.len());
@@ -262,7 +280,7 @@ impl<'a> Pool<'a> {
 
     fn find_targets(&mut self, rng: &mut ChaCha8Rng) {
         let dim = self.dim();
-        if dim <= BANK_DIMENSIONS {
+        if self.regime().low_dimensional() {
             let mut kept = Rows::default();
             for (row, point) in self.infeasible.y.chunks_exact(dim).enumerate() {
                 let state = self.infeasible.state[row];
@@ -294,7 +312,7 @@ impl<'a> Pool<'a> {
 }
 
 /// The q-quantile of ‖row‖.
-pub fn radius_quantile(rows: &[f32], dim: usize, quantile: f64) -> f32 {
+pub(crate) fn radius_quantile(rows: &[f32], dim: usize, quantile: f64) -> f32 {
     let norm = |row: &[f32]| row.iter().map(|v| v * v).sum::<f32>().sqrt();
     let mut norms: Vec<f32> = rows.chunks_exact(dim).map(norm).collect();
     norms.sort_by(f32::total_cmp);
@@ -303,7 +321,7 @@ pub fn radius_quantile(rows: &[f32], dim: usize, quantile: f64) -> f32 {
 }
 
 /// A uniform unit vector.
-pub fn direction(dim: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
+pub(crate) fn direction(dim: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
     let mut vector: Vec<f32> = (0..dim).map(|_| rng.sample(StandardNormal)).collect();
     normalise(&mut vector);
     vector
@@ -317,15 +335,15 @@ fn by_state(rows: &Rows, states: usize, dim: usize) -> Vec<Vec<f32>> {
     grouped
 }
 
-fn knows_violation(set: &dyn ConstraintSet, raw: &Draw) -> bool {
+fn knows_violation(set: &dyn Set, raw: &Draw) -> bool {
     let y = &raw.feasible[0][..set.dim()];
     let violation = set.violation(y, &raw.states[0], &mut vec![0.0; y.len()]);
     violation.is_some()
 }
 
-/// Uniform parameter values; for a fixed set the single empty one.
-fn draw_states(set: &dyn ConstraintSet, count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
-    let bounds = set.parameter_bounds();
+/// Uniform values of x; for a fixed set the single empty one.
+fn draw_states(set: &dyn Set, count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+    let bounds = set.x_bounds();
     if bounds.is_empty() {
         return vec![Vec::new()];
     }

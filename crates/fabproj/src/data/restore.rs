@@ -1,5 +1,4 @@
-//! A nearly nearest feasible point by membership queries alone, for dimensions in which no bank of
-//! boundary points can be dense.
+//! A nearly nearest feasible point by membership queries alone, for more than three dimensions.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -9,7 +8,7 @@ use rand_distr::StandardNormal;
 use super::descent::descend;
 use super::oracle::Oracle;
 use super::pool::Rows;
-use super::tree::squared_distance;
+use crate::tree::squared_distance;
 
 /// Starts tried for one point; the closest result is kept. With a single start, points in a hole go
 /// to random sides of it and the targets contradict each other.
@@ -22,7 +21,7 @@ const BISECTIONS: usize = 8;
 const MOVES: usize = 12;
 
 /// Finds feasible points close to infeasible ones, starting from known feasible rows.
-pub struct Restorer {
+pub(crate) struct Restorer {
     dim: usize,
     /// Feasible rows by state.
     feasible: Vec<Vec<f32>>,
@@ -30,7 +29,7 @@ pub struct Restorer {
 
 impl Restorer {
     /// Starts from the given feasible rows.
-    pub fn new(feasible: &Rows, states: usize, dim: usize) -> Self {
+    pub(crate) fn new(feasible: &Rows, states: usize, dim: usize) -> Self {
         let mut grouped = vec![Vec::new(); states];
         for (point, state) in feasible.y.chunks_exact(dim).zip(&feasible.state) {
             grouped[*state as usize].extend_from_slice(point);
@@ -43,7 +42,7 @@ impl Restorer {
 
     /// Writes a feasible point close to y into `target`; returns false when no feasible row is known
     /// at the state.
-    pub fn restore(
+    pub(crate) fn restore(
         &self,
         oracle: &Oracle,
         x: &[f64],

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::pieces::Partition;
 use super::pool::Pool;
-use super::tree::{Tree, squared_distance};
+use super::segments::{self, Segment};
+use crate::tree::{Tree, squared_distance};
 
 /// Points that a state's pieces are looked for with: its own rows, and those of the nearest states that
 /// are feasible here too.
@@ -35,25 +36,27 @@ const SMALLEST_FAMILY: f64 = 0.02;
 type Pair = (f32, usize, usize);
 
 /// Pieces by state, and which of them continue each other.
-pub struct Slices {
+pub(crate) struct Slices {
     slices: Vec<Slice>,
     count: usize,
 }
 
 /// The points of one state with the labels of their pieces; `usize::MAX` for those too small to count.
 struct Slice {
+    state: u32,
+    dim: usize,
     /// The state's own rows, then what it borrowed.
     points: Vec<f32>,
     own: usize,
-    tree: Tree,
+    tree: Tree<f32>,
     label: Vec<usize>,
 }
 
 impl Slices {
     /// Takes C(x) apart at every state of the pool.
-    pub fn find(pool: &Pool) -> Self {
+    pub(crate) fn find(pool: &Pool) -> Self {
         let dim = pool.dim();
-        let states = Tree::new(&pool.states_inner, pool.parameter_dim());
+        let states = Tree::new(&pool.states_inner, pool.x_dim());
         let mut own = vec![Vec::new(); pool.states.len()];
         for (y, state) in pool.feasible.y.chunks_exact(dim).zip(&pool.feasible.state) {
             own[*state as usize].extend_from_slice(y);
@@ -61,6 +64,7 @@ impl Slices {
         let mut slices: Vec<Slice> = (0..pool.states.len())
             .map(|state| Slice::new(pool, state as u32, &states, &own))
             .collect();
+        find_pieces(pool, &mut slices);
         let families = families(pool, &states, &slices);
         let count = families
             .iter()
@@ -84,22 +88,40 @@ impl Partition for Slices {
 
     /// The label of the nearest point of the state that a feasible segment joins to y, or else of the
     /// nearest.
-    fn label(&self, pool: &Pool, y: &[f32], state: u32) -> Option<usize> {
-        let slice = &self.slices[state as usize];
+    fn labels(&self, pool: &Pool, y: &[f32], states: &[u32]) -> Vec<Option<usize>> {
+        let dim = pool.dim();
+        let slice = |row: usize| &self.slices[states[row] as usize];
         let mut found = [(0.0, 0); NEIGHBOURS];
-        slice.tree.nearest_several(y, &mut found);
-        let labelled = |point: u32| point != u32::MAX && slice.label[point as usize] != usize::MAX;
-        let joined = found.iter().find(|(_, point)| {
-            labelled(*point) && joined(pool, state, y, slice.point(*point as usize, pool.dim()))
+        let near: Vec<Vec<usize>> = (0..states.len())
+            .map(|row| {
+                let slice = slice(row);
+                slice
+                    .tree
+                    .nearest_several(&y[row * dim..][..dim], &mut found);
+                let points = found.iter().filter(|(_, point)| *point != u32::MAX);
+                let points = points.map(|(_, point)| *point as usize);
+                points
+                    .filter(|point| slice.label[*point] != usize::MAX)
+                    .collect()
+            })
+            .collect();
+        let joined = segments::first_feasible(pool, states.len(), CHECKS, |row, place| {
+            Some(Segment {
+                from: &y[row * dim..][..dim],
+                to: slice(row).point(*near[row].get(place)?),
+                state: Some(states[row]),
+            })
         });
-        let nearest = || found.iter().find(|(_, point)| labelled(*point));
-        let (_, point) = joined.or_else(nearest)?;
-        Some(slice.label[*point as usize])
+        let label = |(row, joined): (usize, Option<usize>)| {
+            let point = near[row].get(joined.unwrap_or(0))?;
+            Some(slice(row).label[*point])
+        };
+        joined.into_iter().enumerate().map(label).collect()
     }
 }
 
 impl Slice {
-    fn new(pool: &Pool, state: u32, states: &Tree, own: &[Vec<f32>]) -> Self {
+    fn new(pool: &Pool, state: u32, states: &Tree<f32>, own: &[Vec<f32>]) -> Self {
         let dim = pool.dim();
         let mut points = own[state as usize].clone();
         let mut near = [(0.0, 0); LENDING_STATES + 1];
@@ -107,96 +129,89 @@ impl Slice {
         let others = near
             .iter()
             .filter(|(_, other)| *other != u32::MAX && *other != state);
-        for row in others.flat_map(|(_, other)| own[*other as usize].chunks_exact(dim)) {
-            if points.len() >= POINTS * dim {
-                break;
-            }
-            if pool.contains(row, state) {
-                points.extend_from_slice(row);
-            }
+        let rows: Vec<f32> = others
+            .flat_map(|(_, other)| own[*other as usize].iter().copied())
+            .collect();
+        let mut rows = rows.as_slice();
+        while points.len() < POINTS * dim && !rows.is_empty() {
+            // So many are needed at least.
+            let (asked, later) = rows.split_at(rows.len().min(POINTS * dim - points.len()));
+            rows = later;
+            let inside = pool.contains_rows(asked, &vec![state; asked.len() / dim]);
+            let lent = asked
+                .chunks_exact(dim)
+                .zip(inside)
+                .filter(|(_, inside)| *inside);
+            points.extend(lent.flat_map(|(row, _)| row));
         }
-        let mut slice = Self {
+        Self {
+            state,
+            dim,
             tree: Tree::new(&points, dim),
             own: own[state as usize].len() / dim,
             label: vec![usize::MAX; points.len() / dim],
             points,
-        };
-        slice.find_pieces(pool, state);
-        slice
+        }
     }
 
-    fn point(&self, index: usize, dim: usize) -> &[f32] {
-        &self.points[index * dim..][..dim]
+    fn point(&self, index: usize) -> &[f32] {
+        &self.points[index * self.dim..][..self.dim]
     }
 
-    /// Labels the connected pieces, leaving out those that are too small.
-    fn find_pieces(&mut self, pool: &Pool, state: u32) {
-        let (dim, count) = (pool.dim(), self.label.len());
-        let mut parent: Vec<usize> = (0..count).collect();
+    fn segment(&self, from: usize, to: usize) -> Segment<'_> {
+        Segment {
+            from: self.point(from),
+            to: self.point(to),
+            state: Some(self.state),
+        }
+    }
+
+    /// Each point with its neighbours.
+    fn neighbours(&self) -> Vec<(usize, usize)> {
         let mut found = [(0.0, 0); NEIGHBOURS + 1];
-        for from in 0..count {
-            self.tree.nearest_several(self.point(from, dim), &mut found);
-            for (_, to) in found.iter().filter(|(_, to)| *to != u32::MAX) {
-                let (a, b) = (root(&mut parent, from), root(&mut parent, *to as usize));
-                if a != b
-                    && joined(
-                        pool,
-                        state,
-                        self.point(from, dim),
-                        self.point(*to as usize, dim),
-                    )
-                {
-                    parent[a] = b;
+        let mut neighbours = Vec::new();
+        for from in 0..self.label.len() {
+            self.tree.nearest_several(self.point(from), &mut found);
+            let known = found.iter().filter(|(_, to)| *to != u32::MAX);
+            neighbours.extend(known.map(|(_, to)| (from, *to as usize)));
+        }
+        neighbours
+    }
+
+    /// The closest points of every two components, nearest first.
+    fn closest(&self, joined: &mut Components) -> Vec<Vec<Pair>> {
+        let mut pairs: BTreeMap<(usize, usize), Vec<Pair>> = BTreeMap::new();
+        for a in 0..self.label.len() {
+            for b in 0..a {
+                let (p, q) = (joined.root(a), joined.root(b));
+                if p != q {
+                    let square = squared_distance(self.point(a), self.point(b));
+                    let pairs = pairs.entry((p.min(q), p.max(q))).or_default();
+                    pairs.push((square, a, b));
                 }
             }
         }
-        while self.bridge(pool, state, &mut parent) {}
-        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for point in 0..count {
-            members
-                .entry(root(&mut parent, point))
-                .or_default()
-                .push(point);
+        let mut pairs: Vec<Vec<Pair>> = pairs.into_values().collect();
+        for pairs in &mut pairs {
+            pairs.sort_by(|p, q| p.0.total_cmp(&q.0));
+            pairs.truncate(BRIDGES);
         }
-        let smallest = (SMALLEST_PIECE * count as f64).max(2.0);
+        pairs
+    }
+
+    /// Labels the components, leaving out those that are too small.
+    fn set_labels(&mut self, joined: &mut Components) {
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for point in 0..self.label.len() {
+            members.entry(joined.root(point)).or_default().push(point);
+        }
+        let smallest = (SMALLEST_PIECE * self.label.len() as f64).max(2.0);
         let large = members
             .values()
             .filter(|points| points.len() as f64 >= smallest);
         for (piece, points) in large.enumerate() {
             points.iter().for_each(|point| self.label[*point] = piece);
         }
-    }
-
-    /// Joins two components between whose closest points a segment is feasible; whether there were any.
-    fn bridge(&self, pool: &Pool, state: u32, parent: &mut [usize]) -> bool {
-        let (dim, count) = (pool.dim(), self.label.len());
-        let mut pairs: BTreeMap<(usize, usize), Vec<Pair>> = BTreeMap::new();
-        for a in 0..count {
-            for b in 0..a {
-                let (p, q) = (root(parent, a), root(parent, b));
-                if p != q {
-                    let square = squared_distance(self.point(a, dim), self.point(b, dim));
-                    pairs
-                        .entry((p.min(q), p.max(q)))
-                        .or_default()
-                        .push((square, a, b));
-                }
-            }
-        }
-        let mut bridged = false;
-        for pairs in pairs.values_mut() {
-            pairs.sort_by(|p, q| p.0.total_cmp(&q.0));
-            let bridge = pairs
-                .iter()
-                .take(BRIDGES)
-                .find(|(_, a, b)| joined(pool, state, self.point(*a, dim), self.point(*b, dim)));
-            if let Some((_, a, b)) = bridge {
-                let (a, b) = (root(parent, *a), root(parent, *b));
-                parent[a] = b;
-                bridged |= a != b;
-            }
-        }
-        bridged
     }
 
     fn pieces(&self) -> usize {
@@ -230,9 +245,77 @@ impl Slice {
     }
 }
 
+/// Labels the connected pieces of every slice. Slices do not depend on each other, so the set is asked about
+/// all of them at once.
+fn find_pieces(pool: &Pool, slices: &mut [Slice]) {
+    let mut joined: Vec<Components> = slices
+        .iter()
+        .map(|slice| Components::new(slice.label.len()))
+        .collect();
+    join_neighbours(pool, slices, &mut joined);
+    let mut open: Vec<usize> = (0..slices.len()).collect();
+    while !open.is_empty() {
+        open = bridge(pool, slices, &open, &mut joined);
+    }
+    for (slice, joined) in slices.iter_mut().zip(&mut joined) {
+        slice.set_labels(joined);
+    }
+}
+
+/// Joins neighbours between which a segment is feasible, unless others have joined them already.
+fn join_neighbours(pool: &Pool, slices: &[Slice], joined: &mut [Components]) {
+    let mut waiting: Vec<_> = slices
+        .iter()
+        .map(|slice| slice.neighbours().into_iter())
+        .collect();
+    loop {
+        let next = waiting.iter_mut().zip(joined.iter_mut()).enumerate();
+        let next = next.filter_map(|(slice, (waiting, joined))| {
+            let (from, to) = waiting.find(|(from, to)| joined.root(*from) != joined.root(*to))?;
+            Some((slice, from, to))
+        });
+        let asked: Vec<(usize, usize, usize)> = next.collect();
+        if asked.is_empty() {
+            return;
+        }
+        let segments = asked
+            .iter()
+            .map(|(slice, from, to)| slices[*slice].segment(*from, *to));
+        let feasible = segments::feasible(pool, &segments.collect::<Vec<_>>(), CHECKS);
+        for ((slice, from, to), _) in asked.iter().zip(feasible).filter(|(_, yes)| *yes) {
+            joined[*slice].join(*from, *to);
+        }
+    }
+}
+
+/// Joins components between whose closest points a segment is feasible; the slices where there were any.
+fn bridge(pool: &Pool, slices: &[Slice], open: &[usize], joined: &mut [Components]) -> Vec<usize> {
+    let closest = open.iter().flat_map(|slice| {
+        let pairs = slices[*slice].closest(&mut joined[*slice]);
+        pairs.into_iter().map(|pairs| (*slice, pairs))
+    });
+    let closest: Vec<(usize, Vec<Pair>)> = closest.collect();
+    let bridges = segments::first_feasible(pool, closest.len(), CHECKS, |index, place| {
+        let (slice, pairs) = &closest[index];
+        let (_, from, to) = pairs.get(place)?;
+        Some(slices[*slice].segment(*from, *to))
+    });
+    let mut bridged = Vec::new();
+    for ((slice, pairs), place) in closest.iter().zip(bridges) {
+        let Some((_, from, to)) = place.map(|place| pairs[place]) else {
+            continue;
+        };
+        if joined[*slice].join(from, to) {
+            bridged.push(*slice);
+        }
+    }
+    bridged.dedup();
+    bridged
+}
+
 /// Gives every piece of every state a family: families that overlap most where they meet are joined first,
 /// and no family gets two pieces of one state.
-fn families(pool: &Pool, states: &Tree, slices: &[Slice]) -> Vec<Vec<usize>> {
+fn families(pool: &Pool, states: &Tree<f32>, slices: &[Slice]) -> Vec<Vec<usize>> {
     let mut first = vec![0];
     for slice in slices {
         first.push(first[first.len() - 1] + slice.pieces());
@@ -243,7 +326,7 @@ fn families(pool: &Pool, states: &Tree, slices: &[Slice]) -> Vec<Vec<usize>> {
             .flat_map(|state| vec![BTreeSet::from([state]); slices[state].pieces()])
             .collect(),
         overlaps: vec![BTreeMap::new(); total],
-        parent: (0..total).collect(),
+        joined: Components::new(total),
     };
     let mut near = [(0.0, 0); NEAR_STATES + 1];
     for (state, slice) in slices.iter().enumerate() {
@@ -274,7 +357,7 @@ fn families(pool: &Pool, states: &Tree, slices: &[Slice]) -> Vec<Vec<usize>> {
         let own = slice.label[..slice.own].iter();
         for piece in own.filter(|piece| **piece != usize::MAX) {
             *points
-                .entry(root(&mut family.parent, first[state] + piece))
+                .entry(family.joined.root(first[state] + piece))
                 .or_default() += 1;
             all += 1;
         }
@@ -292,7 +375,7 @@ fn families(pool: &Pool, states: &Tree, slices: &[Slice]) -> Vec<Vec<usize>> {
             (first[state]..first[state + 1])
                 .map(|piece| {
                     labels
-                        .get(&root(&mut family.parent, piece))
+                        .get(&family.joined.root(piece))
                         .copied()
                         .unwrap_or(usize::MAX)
                 })
@@ -301,13 +384,13 @@ fn families(pool: &Pool, states: &Tree, slices: &[Slice]) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// Families in the making. What is said of a family is kept at the piece that stands for it.
+/// Families while they are joined. The figures of a family are kept at its root piece.
 struct Families {
     /// States at which a family has a piece.
     states: Vec<BTreeSet<usize>>,
     /// With which families it meets: the sum of overlaps, and their number.
     overlaps: Vec<BTreeMap<usize, (f64, f64)>>,
-    parent: Vec<usize>,
+    joined: Components,
 }
 
 impl Families {
@@ -340,7 +423,7 @@ impl Families {
             self.overlaps[from].remove(&into);
             return true;
         }
-        self.parent[from] = into;
+        self.joined.join(from, into);
         let states = std::mem::take(&mut self.states[from]);
         self.states[into].extend(states);
         for (other, (sum, count)) in std::mem::take(&mut self.overlaps[from]) {
@@ -357,24 +440,34 @@ impl Families {
     }
 }
 
-fn root(parent: &mut [usize], mut node: usize) -> usize {
-    while parent[node] != node {
-        parent[node] = parent[parent[node]];
-        node = parent[node];
-    }
-    node
+/// Connected components of nodes.
+struct Components {
+    parent: Vec<usize>,
 }
 
-/// Whether the segment between two points is feasible at the state.
-fn joined(pool: &Pool, state: u32, a: &[f32], b: &[f32]) -> bool {
-    let mut point = vec![0.0; a.len()];
-    (1..=CHECKS).all(|step| {
-        let share = step as f32 / (CHECKS + 1) as f32;
-        for (value, (a, b)) in point.iter_mut().zip(a.iter().zip(b)) {
-            *value = a + share * (b - a);
+impl Components {
+    fn new(count: usize) -> Self {
+        Self {
+            parent: (0..count).collect(),
         }
-        pool.contains(&point, state)
-    })
+    }
+
+    /// The root of a node's component.
+    fn root(&mut self, mut node: usize) -> usize {
+        let parent = &mut self.parent;
+        while parent[node] != node {
+            parent[node] = parent[parent[node]];
+            node = parent[node];
+        }
+        node
+    }
+
+    /// Joins two components; whether they were two.
+    fn join(&mut self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.root(a), self.root(b));
+        self.parent[a] = b;
+        a != b
+    }
 }
 
 #[cfg(test)]
@@ -389,10 +482,7 @@ mod tests {
     fn slices_of(
         contains: impl Fn(&[f64], &[f64]) -> bool + Send + Sync + 'static,
     ) -> (Slices, Vec<Vec<usize>>, Vec<f64>) {
-        let set = FnSet::builder("slices", vec![(-2.0, 2.0); 2], contains)
-            .parameters(vec![(0.0, 3.0)])
-            .build()
-            .unwrap();
+        let set = FnSet::new("slices", vec![(-2.0, 2.0); 2], contains).with_x(vec![(0.0, 3.0)]);
         let sizes = PoolSizes {
             states: 300,
             feasible: 8_000,

@@ -1,7 +1,8 @@
 //! Two moons without noise: two tubes around the arcs that do not touch.
 
 use super::vector::{PULL, is_finite, positive};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
+use fabproj_core::Membership;
 
 /// Everything within 0.15 of one of two half circles of radius 1: the upper half around (0, 0) and the
 /// lower half around (1, 0.5). The arcs are 0.5 apart, so a gap of 0.2 separates the two tubes; 0.15 is
@@ -43,11 +44,7 @@ fn nearest_of_arcs(y: &[f64]) -> ([f64; 2], f64) {
     if first.1 <= second.1 { first } else { second }
 }
 
-impl ConstraintSet for DisjointMoons {
-    fn dim(&self) -> usize {
-        2
-    }
-
+impl Membership for DisjointMoons {
     #[inline]
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
         ARCS.iter().any(|(centre, side)| {
@@ -74,6 +71,12 @@ impl ConstraintSet for DisjointMoons {
         gradient[0] = (y[0] - point[0]) / distance;
         gradient[1] = (y[1] - point[1]) / distance;
         Some(positive(distance - THICKNESS))
+    }
+}
+
+impl Set for DisjointMoons {
+    fn dim(&self) -> usize {
+        2
     }
 
     fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {

@@ -1,14 +1,15 @@
 //! A ball with a bite: all points of a ball that are not inside a second, smaller ball.
 
 use super::vector::{PULL, distance, dot, is_finite, norm, positive, squared_distance};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
+use fabproj_core::Membership;
 
-/// ‖y‖ ≤ radius and ‖y - centre‖ ≥ bite, where the centre is fixed or is the parameter x.
+/// ‖y‖ ≤ radius and ‖y - centre‖ ≥ bite, where the centre is fixed or is x.
 pub(super) struct BittenBall {
     name: &'static str,
     radius: f64,
     bite: f64,
-    /// `None`: the bite is wherever the parameters say.
+    /// `None`: the bite is wherever x says.
     centre: Option<Vec<f64>>,
     bounds: Vec<Interval>,
 }
@@ -52,15 +53,7 @@ impl BittenBall {
     }
 }
 
-impl ConstraintSet for BittenBall {
-    fn dim(&self) -> usize {
-        self.bounds.len()
-    }
-
-    fn parameter_dim(&self) -> usize {
-        if self.centre.is_some() { 0 } else { self.dim() }
-    }
-
+impl Membership for BittenBall {
     #[inline]
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         dot(y, y) <= self.radius * self.radius
@@ -93,6 +86,16 @@ impl ConstraintSet for BittenBall {
         }
         Some(total)
     }
+}
+
+impl Set for BittenBall {
+    fn dim(&self) -> usize {
+        self.bounds.len()
+    }
+
+    fn x_dim(&self) -> usize {
+        if self.centre.is_some() { 0 } else { self.dim() }
+    }
 
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
         if !is_finite(y) || !is_finite(x) {
@@ -118,8 +121,8 @@ impl ConstraintSet for BittenBall {
         self.bounds.clone()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        vec![(-1.0, 1.0); self.parameter_dim()]
+    fn x_bounds(&self) -> Vec<Interval> {
+        vec![(-1.0, 1.0); self.x_dim()]
     }
 
     fn description(&self) -> Description {

@@ -9,8 +9,8 @@ use super::moons::TwoMoons;
 use super::shells::Shells;
 use super::star::Star;
 use super::torus::Torus;
-use super::{ConstraintSet, Result, SetError};
-use crate::near::near_names;
+use super::{Result, Set, SetError};
+use crate::support::near_names;
 
 /// The dimensions in which a built-in set exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub struct Entry {
     pub name: &'static str,
     /// Dimension of y.
     pub dim: Dimension,
-    /// Dimension of the parameters x; 0 for a fixed set.
-    pub parameter_dim: usize,
+    /// Dimension of x; 0 for a fixed set.
+    pub x_dim: usize,
     /// What is feasible, in one line.
     pub summary: &'static str,
 }
@@ -55,7 +55,7 @@ impl Entry {
         Self {
             name,
             dim: Dimension::Exactly(dim),
-            parameter_dim: 0,
+            x_dim: 0,
             summary,
         }
     }
@@ -69,7 +69,7 @@ impl Entry {
         Self {
             name,
             dim,
-            parameter_dim: 0,
+            x_dim: 0,
             summary,
         }
     }
@@ -113,7 +113,7 @@ const CATALOGUE: [Entry; 11] = [
     Entry {
         name: "moving-obstacle",
         dim: Dimension::Exactly(2),
-        parameter_dim: 2,
+        x_dim: 2,
         summary: "‖y‖ ≤ 1.5 and ‖y - x‖ ≥ 0.6 for x in [-1, 1]²: a disc without a disc that moves",
     },
 ];
@@ -143,7 +143,7 @@ pub fn catalogue() -> &'static [Entry] {
 /// assert!(error.to_string().contains("concentric-circles"));
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
-pub fn built_in(name: &str) -> Result<Arc<dyn ConstraintSet>> {
+pub fn built_in(name: &str) -> Result<Arc<dyn Set>> {
     Ok(match name {
         "blob-with-bite" => Arc::new(BittenBall::blob_with_bite()),
         "concentric-circles" => Arc::new(Shells::released(name.to_owned(), 2)),
@@ -159,7 +159,7 @@ pub fn built_in(name: &str) -> Result<Arc<dyn ConstraintSet>> {
 }
 
 /// A member of a family: `shell-Nd` or `shell-sq-Nd`.
-fn family(name: &str) -> Result<Arc<dyn ConstraintSet>> {
+fn family(name: &str) -> Result<Arc<dyn Set>> {
     // The longer prefix first, as the shorter is part of it.
     let shell_squared = member("shell-sq-Nd", "shell-sq-", name)?;
     if let Some(dim) = shell_squared {

@@ -1,14 +1,16 @@
 //! A set that counts how often it is asked.
 
+use fabproj_core::Membership;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::delegate::same_coordinates;
-use super::{Calibration, ConstraintSet, Description, Interval, Reduced};
+use super::{Description, Equation, Interval, Learned, Set};
 
-/// Counts the membership queries that a set answers, so that training can say what it cost.
+/// Counts the membership queries that a set answers.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Counted, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Counted, built_in};
 /// let set = Counted::new(built_in("torus")?);
 /// set.contains(&[1.5, 0.0, 0.0], &[]);
 /// assert_eq!(set.queries(), 1);
@@ -19,7 +21,7 @@ pub struct Counted<S> {
     queries: AtomicU64,
 }
 
-impl<S: ConstraintSet> Counted<S> {
+impl<S: Set> Counted<S> {
     /// Starts counting at zero.
     pub fn new(set: S) -> Self {
         Self {
@@ -35,18 +37,26 @@ impl<S: ConstraintSet> Counted<S> {
     }
 }
 
-impl<S: ConstraintSet> ConstraintSet for Counted<S> {
-    same_coordinates!();
-
+impl<S: Set> Membership for Counted<S> {
     #[inline]
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         self.queries.fetch_add(1, Ordering::Relaxed);
         self.set.contains(y, x)
     }
 
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        self.queries
+            .fetch_add(inside.len() as u64, Ordering::Relaxed);
+        self.set.contains_rows(y, x, inside);
+    }
+
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
         self.set.violation(y, x, gradient)
     }
+}
+
+impl<S: Set> Set for Counted<S> {
+    same_coordinates!();
 
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
         self.set.nearest(y, x, nearest)
@@ -68,12 +78,12 @@ impl<S: ConstraintSet> ConstraintSet for Counted<S> {
         self.set.violated(y, x)
     }
 
-    fn reduced(&self) -> Option<&Reduced> {
-        self.set.reduced()
+    fn equations(&self) -> Vec<Equation> {
+        self.set.equations()
     }
 
-    fn calibration(&self) -> Option<Calibration> {
-        self.set.calibration()
+    fn learned(&self) -> Option<&Learned> {
+        self.set.learned()
     }
 
     fn description(&self) -> Description {

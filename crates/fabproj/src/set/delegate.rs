@@ -2,29 +2,33 @@
 
 use std::sync::Arc;
 
-use super::{Calibration, ConstraintSet, Description, Interval};
+use super::{Calibration, Description, Equation, Interval, Learned, Set};
 
-/// The methods of a wrapper whose coordinates and parameters are those of its field `set`.
+/// The methods of a wrapper whose coordinates and trust are those of its field `set`.
 macro_rules! same_coordinates {
     () => {
         fn dim(&self) -> usize {
             self.set.dim()
         }
 
-        fn parameter_dim(&self) -> usize {
-            self.set.parameter_dim()
+        fn x_dim(&self) -> usize {
+            self.set.x_dim()
         }
 
-        fn parameter_bounds(&self) -> Vec<$crate::set::Interval> {
-            self.set.parameter_bounds()
+        fn x_bounds(&self) -> Vec<$crate::set::Interval> {
+            self.set.x_bounds()
         }
 
         fn names(&self) -> Vec<String> {
             self.set.names()
         }
 
-        fn parameter_names(&self) -> Vec<String> {
-            self.set.parameter_names()
+        fn x_names(&self) -> Vec<String> {
+            self.set.x_names()
+        }
+
+        fn calibration(&self) -> Option<$crate::set::Calibration> {
+            self.set.calibration()
         }
     };
 }
@@ -32,22 +36,13 @@ pub(super) use same_coordinates;
 
 macro_rules! through_pointer {
     ($($pointer:ty),*) => {$(
-        impl<T: ConstraintSet + ?Sized> ConstraintSet for $pointer {
+        impl<T: Set + ?Sized> Set for $pointer {
             fn dim(&self) -> usize {
                 (**self).dim()
             }
 
-            fn parameter_dim(&self) -> usize {
-                (**self).parameter_dim()
-            }
-
-            #[inline]
-            fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-                (**self).contains(y, x)
-            }
-
-            fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
-                (**self).violation(y, x, gradient)
+            fn x_dim(&self) -> usize {
+                (**self).x_dim()
             }
 
             fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
@@ -58,16 +53,16 @@ macro_rules! through_pointer {
                 (**self).bounds()
             }
 
-            fn parameter_bounds(&self) -> Vec<Interval> {
-                (**self).parameter_bounds()
+            fn x_bounds(&self) -> Vec<Interval> {
+                (**self).x_bounds()
             }
 
             fn names(&self) -> Vec<String> {
                 (**self).names()
             }
 
-            fn parameter_names(&self) -> Vec<String> {
-                (**self).parameter_names()
+            fn x_names(&self) -> Vec<String> {
+                (**self).x_names()
             }
 
             fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
@@ -82,12 +77,16 @@ macro_rules! through_pointer {
                 (**self).violated(y, x)
             }
 
-            fn reduced(&self) -> Option<&crate::set::Reduced> {
-                (**self).reduced()
+            fn equations(&self) -> Vec<Equation> {
+                (**self).equations()
             }
 
             fn calibration(&self) -> Option<Calibration> {
                 (**self).calibration()
+            }
+
+            fn learned(&self) -> Option<&Learned> {
+                (**self).learned()
             }
 
             fn description(&self) -> Description {

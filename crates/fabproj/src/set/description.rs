@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Affine, And, ConstraintSet, Not, Or, Result, SetError, Shrink, built_in, from_toml};
+use super::{Affine, And, Not, Or, Result, Set, SetError, Shrink, built_in, from_toml};
 
-/// A set as it is written into a model file.
+/// A set in a model file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -78,6 +78,25 @@ impl Description {
         }
     }
 
+    /// A short name for tables and titles.
+    pub fn name(&self) -> String {
+        let joined = |sets: &[Self], word: &str| {
+            let names: Vec<_> = sets.iter().map(Self::name).collect();
+            format!("({})", names.join(word))
+        };
+        match self {
+            Self::BuiltIn { name } | Self::Closure { name } | Self::File { name, .. } => {
+                name.clone()
+            }
+            Self::Labelled { name, rows, .. } => format!("{rows} labelled points of {name}"),
+            Self::And { sets } => joined(sets, " and "),
+            Self::Or { sets } => joined(sets, " or "),
+            Self::Not { set } => format!("not {}", set.name()),
+            Self::Affine { set, .. } => format!("affine image of {}", set.name()),
+            Self::Shrink { set, margin } => format!("{} shrunk by {margin}", set.name()),
+        }
+    }
+
     /// A fingerprint: the BLAKE3 hash, in hexadecimal, of the description as JSON.
     ///
     /// ```
@@ -108,7 +127,7 @@ impl Description {
 /// assert_eq!(set.dim(), 3);
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
-pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintSet>> {
+pub fn from_description(description: &Description) -> Result<Arc<dyn Set>> {
     match description {
         Description::BuiltIn { name } => built_in(name),
         Description::Closure { name } => Err(SetError::NotRebuildable { name: name.clone() }),
@@ -116,7 +135,7 @@ pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintS
         Description::Labelled { name, .. } => Err(SetError::Learned { name: name.clone() }),
         Description::And { sets } => Ok(Arc::new(And::new(from_descriptions(sets)?)?)),
         Description::Or { sets } => Ok(Arc::new(Or::new(from_descriptions(sets)?)?)),
-        Description::Not { set } => Ok(Arc::new(Not::new(from_description(set)?))),
+        Description::Not { set } => Ok(Arc::new(Not::new(from_description(set)?)?)),
         Description::Affine {
             set,
             matrix,
@@ -131,6 +150,6 @@ pub fn from_description(description: &Description) -> Result<Arc<dyn ConstraintS
     }
 }
 
-fn from_descriptions(descriptions: &[Description]) -> Result<Vec<Arc<dyn ConstraintSet>>> {
+fn from_descriptions(descriptions: &[Description]) -> Result<Vec<Arc<dyn Set>>> {
     descriptions.iter().map(from_description).collect()
 }

@@ -1,13 +1,17 @@
 //! What can be wrong with a set, with the values that are wrong.
 
 use super::{Dimension, SetFileError};
+use crate::support::did_you_mean;
 
 /// Misuse of a set: an unknown name, sizes that do not fit, a matrix without inverse.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetError {
     /// No built-in set has this name.
-    #[error("there is no built-in set `{name}`; near names: {}; `fabproj sets` lists all", near.join(", "))]
+    #[error(
+        "unknown set `{name}`{} (`fabproj sets` lists all)",
+        did_you_mean(near)
+    )]
     Unknown {
         /// The name that was asked for.
         name: String,
@@ -15,7 +19,7 @@ pub enum SetError {
         near: Vec<String>,
     },
     /// A family of sets has no member of this dimension.
-    #[error("`{family}` exists for N = {dimensions}, not for N = {dim}")]
+    #[error("`{family}` needs N = {dimensions}, found N = {dim}")]
     Dimension {
         /// The family, as `fabproj sets` lists it.
         family: String,
@@ -43,10 +47,9 @@ pub enum SetError {
         /// What the operating system says.
         reason: String,
     },
-    /// The set was learned from labelled points, and is not told by a description alone.
+    /// The set was learned from labelled points, and the model at hand does not hold it.
     #[error(
-        "the set was learned from the labelled points `{name}`: the file of the model that was trained \
-         for it holds it (`set::Learned::of_file`)"
+        "the set was learned from the labelled points `{name}`; only a model that was trained for it holds it"
     )]
     Learned {
         /// The name of the points.
@@ -95,6 +98,28 @@ pub enum SetError {
         /// The column of the matrix.
         column: usize,
     },
+    /// Equations of a set that no point obeys.
+    #[error(
+        "equation {index} contradicts those before it (counted from 0): no point obeys all of them"
+    )]
+    Equations {
+        /// The equation's place.
+        index: usize,
+    },
+    /// Equations that leave no freedom.
+    #[error("{dim} independent equations in {dim} coordinates leave nothing to choose; remove one")]
+    NothingLeft {
+        /// Dimension of y.
+        dim: usize,
+    },
+    /// A union or complement of sets whose points obey different equations.
+    #[error(
+        "{what} of sets with equations needs the same equations in each of them; intersect with `And` instead"
+    )]
+    MixedEquations {
+        /// The combination.
+        what: &'static str,
+    },
     /// A number that must be finite (and positive, for a margin) is not.
     #[error("{what} must be {must_be}, found {found}")]
     Value {
@@ -108,4 +133,4 @@ pub enum SetError {
 }
 
 /// The result of making or combining sets.
-pub type Result<T> = std::result::Result<T, SetError>;
+pub(crate) type Result<T> = std::result::Result<T, SetError>;

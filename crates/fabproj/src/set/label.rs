@@ -2,8 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::vector::with_buffer;
-use super::{ConstraintSet, Result, SetError};
+use super::{Result, Set, SetError};
 
 /// Rows that one task labels: enough to be worth handing over.
 const ROWS_PER_TASK: usize = 1024;
@@ -22,32 +21,25 @@ const ROWS_PER_TASK: usize = 1024;
 /// assert_eq!(inside, [true, false]);
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
-pub fn label<T>(set: &dyn ConstraintSet, ys: &[T], xs: &[T]) -> Result<Vec<bool>>
+pub fn label<T>(set: &dyn Set, ys: &[T], xs: &[T]) -> Result<Vec<bool>>
 where
     T: Copy + Into<f64> + Sync,
 {
-    let (dim, parameter_dim) = (set.dim(), set.parameter_dim());
+    let (dim, x_dim) = (set.dim(), set.x_dim());
     let rows = ys.len() / dim;
     check("points to label", rows * dim, ys.len())?;
-    check(
-        "parameters of the points to label",
-        rows * parameter_dim,
-        xs.len(),
-    )?;
+    check("x of the points to label", rows * x_dim, xs.len())?;
     let mut labels = vec![false; rows];
     labels
         .par_chunks_mut(ROWS_PER_TASK)
         .enumerate()
         .for_each(|(task, labels)| {
-            with_buffer(dim + parameter_dim, |point| {
-                let (y, x) = point.split_at_mut(dim);
-                for (i, label) in labels.iter_mut().enumerate() {
-                    let row = task * ROWS_PER_TASK + i;
-                    widen(&ys[row * dim..(row + 1) * dim], y);
-                    widen(&xs[row * parameter_dim..(row + 1) * parameter_dim], x);
-                    *label = set.contains(y, x);
-                }
-            });
+            let widen = |values: &[T], dim: usize| -> Vec<f64> {
+                let rows = &values[task * ROWS_PER_TASK * dim..][..labels.len() * dim];
+                rows.iter().map(|value| (*value).into()).collect()
+            };
+            let (y, x) = (widen(ys, dim), widen(xs, x_dim));
+            set.contains_rows(&y, &x, labels);
         });
     Ok(labels)
 }
@@ -61,11 +53,5 @@ fn check(what: &'static str, expected: usize, found: usize) -> Result<()> {
             expected,
             found,
         })
-    }
-}
-
-fn widen<T: Copy + Into<f64>>(from: &[T], to: &mut [f64]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = (*from).into();
     }
 }

@@ -3,15 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fabproj_core::{
-    Blend, Chart, Frame, LatentSet, Model, ModelError, Network, Projector, Workspace,
+    Chart, Frame, LatentSet, Membership, Network, Projector, Weights, WeightsError, Workspace,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Result, Set, SetError};
+use crate::Model;
 use crate::data::labelled::LabelReport;
-use crate::file::ModelFile;
 
-/// What a model file says about the labelled points that its set was learned from.
+/// The labelled points that a set was learned from, for model files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LearnedRecord {
@@ -19,25 +19,26 @@ pub struct LearnedRecord {
     pub points: LabelReport,
     /// The box of all points: the region of interest.
     pub bounds: Vec<Interval>,
-    /// The box of all parameters.
-    pub parameter_bounds: Vec<Interval>,
+    /// The box of all x.
+    #[serde(alias = "parameter_bounds")]
+    pub x_bounds: Vec<Interval>,
     /// The box of the feasible points, outside of which nothing counts as feasible.
     pub feasible_box: Vec<Interval>,
-    /// How far the discriminator can be trusted.
+    /// The discriminator's error rate.
     pub calibration: Calibration,
 }
 
-/// How often a discriminator is right about labelled rows that had no part in making it.
+/// How often a discriminator is right, measured on held-out rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// The share of truly feasible ones among accepted points that was asked for.
+    /// The share of accepted points that was to be feasible.
     pub target: f64,
     /// The lower bound holds with this probability.
     pub confidence: f64,
     /// The score above which a point is accepted, before it was made zero.
     pub threshold: f32,
-    /// Rows that neither the discriminator nor its threshold has seen.
+    /// Held-out rows, used neither for the discriminator nor for its threshold.
     pub held_out: usize,
     /// Feasible ones of them.
     pub held_out_feasible: usize,
@@ -67,15 +68,15 @@ impl Calibration {
     }
 }
 
-/// A set of which nothing but labelled points is known: y is in it where a discriminator that was
-/// trained on them says so, within the box of the feasible ones.
+/// A set that was learned from labelled points: y is in it if a discriminator accepts it and it is in the box
+/// of the feasible points.
 ///
-/// Membership is a guess with a [known error rate](Calibration). Made by
-/// [`train::learn_set`](crate::train::learn_set), or from a model file that holds the discriminator.
+/// Its membership test has a [known error rate](Calibration). Made by
+/// [`labelled::learn`](crate::labelled::learn), or from a [model](crate::Model::set) that holds the discriminator.
 pub struct Learned {
     description: Description,
     names: Vec<String>,
-    parameter_names: Vec<String>,
+    x_names: Vec<String>,
     record: LearnedRecord,
     discriminator: Discriminator,
     scorer: Scorer,
@@ -86,14 +87,14 @@ pub struct Learned {
 pub(crate) struct Discriminator {
     pub(crate) network: Network,
     pub(crate) frame: Frame,
-    pub(crate) parameter_frame: Frame,
+    pub(crate) x_frame: Frame,
 }
 
 impl Discriminator {
     /// The same function for inputs in other units: the first layer takes the change of units over.
-    pub(crate) fn in_units(&self, frame: &Frame, parameter_frame: &Frame) -> Network {
-        let own = join(&self.frame, &self.parameter_frame);
-        let other = join(frame, parameter_frame);
+    pub(crate) fn in_units(&self, frame: &Frame, x_frame: &Frame) -> Network {
+        let own = join(&self.frame, &self.x_frame);
+        let other = join(frame, x_frame);
         let mut network = self.network.clone();
         let Some(first) = network.layers.first_mut() else {
             return network;
@@ -115,9 +116,9 @@ impl Discriminator {
 }
 
 /// Centre and scale of every coordinate of `[y, x]`.
-fn join(frame: &Frame, parameter_frame: &Frame) -> Vec<(f64, f64)> {
-    let centre = frame.centre.iter().chain(&parameter_frame.centre);
-    let scale = frame.scale.iter().chain(&parameter_frame.scale);
+fn join(frame: &Frame, x_frame: &Frame) -> Vec<(f64, f64)> {
+    let centre = frame.centre.iter().chain(&x_frame.centre);
+    let scale = frame.scale.iter().chain(&x_frame.scale);
     let pairs = centre.zip(scale);
     pairs
         .map(|(centre, scale)| (f64::from(*centre), f64::from(*scale)))
@@ -133,34 +134,33 @@ pub(crate) struct Scorer {
 impl Scorer {
     /// A projector serves as home of its discriminator; one that has no charts of its own yet gets the
     /// simplest that runs.
-    pub(crate) fn new(discriminator: &Discriminator) -> Result<Self, ModelError> {
-        let (dim, parameter_dim) = (
+    pub(crate) fn new(discriminator: &Discriminator) -> std::result::Result<Self, WeightsError> {
+        let (dim, x_dim) = (
             discriminator.frame.centre.len(),
-            discriminator.parameter_frame.centre.len(),
+            discriminator.x_frame.centre.len(),
         );
-        let mut model = Model {
+        let mut weights = Weights {
             dim,
-            parameter_dim,
+            x_dim,
             frame: discriminator.frame.clone(),
-            parameter_frame: discriminator.parameter_frame.clone(),
+            x_frame: discriminator.x_frame.clone(),
             gate: None,
             charts: Vec::new(),
             discriminator: Some(discriminator.network.clone()),
             anchors: Vec::new(),
-            lift: None,
+            equations: None,
         };
-        model.charts.push(Chart {
+        weights.charts.push(Chart {
             frame: Frame::unit(dim),
-            encoder: Network::identity(dim + parameter_dim),
+            encoder: Network::identity(dim + x_dim),
             latent: LatentSet::Ball {
                 radius: 1.0,
                 smooth: None,
             },
-            decoders: vec![first_outputs(dim + 2 * parameter_dim, dim)],
+            decoders: vec![first_outputs(dim + 2 * x_dim, dim)],
             decoder_gate: None,
-            blend: Blend::Soft,
         });
-        Ok(Self::of(Arc::new(Projector::new(&model)?)))
+        Ok(Self::of(Arc::new(Projector::new(&weights)?)))
     }
 
     fn of(projector: Arc<Projector>) -> Self {
@@ -172,6 +172,13 @@ impl Scorer {
 
     /// The score of a point; −∞ if it is not finite.
     pub(crate) fn score(&self, y: &[f64], x: &[f64]) -> f32 {
+        let mut score = [f32::NEG_INFINITY];
+        self.score_rows(y, x, &mut score);
+        score[0]
+    }
+
+    /// The scores of as many rows as `scores` is long.
+    fn score_rows(&self, y: &[f64], x: &[f64], scores: &mut [f32]) {
         let lock = || {
             self.workspaces
                 .lock()
@@ -180,12 +187,13 @@ impl Scorer {
         let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<_>>();
         let spare = lock().pop();
         let mut workspace = spare.unwrap_or_else(|| self.projector.workspace());
-        let mut score = [f32::NEG_INFINITY];
         let scored = self
             .projector
-            .score_batch(&narrow(y), &narrow(x), &mut score, &mut workspace);
+            .score_rows(&narrow(y), &narrow(x), scores, &mut workspace);
         lock().push(workspace);
-        scored.map_or(f32::NEG_INFINITY, |()| score[0])
+        if scored.is_err() {
+            scores.fill(f32::NEG_INFINITY);
+        }
     }
 }
 
@@ -201,42 +209,18 @@ fn first_outputs(inputs: usize, outputs: usize) -> Network {
     network
 }
 
-/// Why a model file gives no learned set.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LearnedError {
-    /// The model was not trained from labelled points.
-    #[error(
-        "the model was not trained from labelled points: there is no learned membership test in its file"
-    )]
-    NotLearned,
-    /// The record does not fit the model.
-    #[error("the record of the labelled points has {found} {what}, the model {expected}")]
-    Record {
-        /// Which list.
-        what: &'static str,
-        /// Its length.
-        found: usize,
-        /// The length that fits the model.
-        expected: usize,
-    },
-    /// The model cannot run.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
 impl Learned {
     pub(crate) fn new(
         description: Description,
         names: (Vec<String>, Vec<String>),
         record: LearnedRecord,
         discriminator: Discriminator,
-    ) -> Result<Self, ModelError> {
+    ) -> std::result::Result<Self, WeightsError> {
         let scorer = Scorer::new(&discriminator)?;
         Ok(Self {
             description,
             names: names.0,
-            parameter_names: names.1,
+            x_names: names.1,
             record,
             discriminator,
             scorer,
@@ -244,108 +228,116 @@ impl Learned {
     }
 
     /// The set of a model that was trained from labelled points: nothing but its file is needed.
-    ///
-    /// # Errors
-    /// [`LearnedError`] when the file is of another model, or damaged.
-    pub fn of_file(file: &ModelFile) -> Result<Self, LearnedError> {
-        let model = &file.model;
-        let (Some(record), Some(network)) = (&file.record.learned, &model.discriminator) else {
-            return Err(LearnedError::NotLearned);
+    pub(crate) fn of(model: &Model) -> Result<Self> {
+        let (weights, record) = (model.weights(), model.record());
+        let damaged = || SetError::Learned {
+            name: record.set().name(),
         };
+        let learned = record.learned().ok_or_else(damaged)?;
+        let network = weights.discriminator.as_ref().ok_or_else(damaged)?;
         let lengths = [
-            ("bounds", record.bounds.len(), model.dim),
-            (
-                "intervals of the feasible box",
-                record.feasible_box.len(),
-                model.dim,
-            ),
-            (
-                "bounds of parameters",
-                record.parameter_bounds.len(),
-                model.parameter_dim,
-            ),
+            (learned.bounds.len(), weights.dim),
+            (learned.feasible_box.len(), weights.dim),
+            (learned.x_bounds.len(), weights.x_dim),
         ];
-        for (what, found, expected) in lengths {
-            if found != expected {
-                return Err(LearnedError::Record {
-                    what,
-                    found,
-                    expected,
-                });
-            }
+        if lengths.iter().any(|(found, expected)| found != expected) {
+            return Err(damaged());
         }
         Ok(Self {
-            description: file.record.set.description.clone(),
-            names: file.record.names.clone(),
-            parameter_names: file.record.parameter_names.clone(),
-            record: record.clone(),
+            description: record.set().clone(),
+            names: record.names.clone(),
+            x_names: record.x_names.clone(),
+            record: learned.clone(),
             discriminator: Discriminator {
                 network: network.clone(),
-                frame: model.frame.clone(),
-                parameter_frame: model.parameter_frame.clone(),
+                frame: weights.frame.clone(),
+                x_frame: weights.x_frame.clone(),
             },
-            scorer: Scorer::of(Arc::new(file.projector()?)),
+            scorer: Scorer::of(Arc::new(model.projector().clone())),
         })
     }
 
-    /// Puts the discriminator and what is known about it into a model's file, so that the set can be
-    /// had from the file alone.
-    pub fn save_into(&self, file: &mut ModelFile) {
-        let model = &mut file.model;
-        let network = self
-            .discriminator
-            .in_units(&model.frame, &model.parameter_frame);
-        model.discriminator = Some(network);
-        file.record.learned = Some(self.record.clone());
+    /// The discriminator in the units of a model, so that the set can be had from the model's file alone.
+    pub(crate) fn discriminator(&self, weights: &Weights) -> Network {
+        self.discriminator
+            .in_units(&weights.frame, &weights.x_frame)
     }
 
     /// The discriminator's score: positive inside, −∞ outside the box of the feasible points.
     pub fn score(&self, y: &[f64], x: &[f64]) -> f32 {
-        let mut boxed = y.iter().zip(&self.record.feasible_box);
-        if boxed.all(|(y, (low, high))| y >= low && y <= high) {
-            self.scorer.score(y, x)
-        } else {
-            f32::NEG_INFINITY
+        match self.in_box(y) {
+            true => self.scorer.score(y, x),
+            false => f32::NEG_INFINITY,
         }
     }
 
-    /// What the points held, and how far the discriminator can be trusted.
+    fn in_box(&self, y: &[f64]) -> bool {
+        let mut boxed = y.iter().zip(&self.record.feasible_box);
+        boxed.all(|(y, (low, high))| y >= low && y <= high)
+    }
+
+    /// The points and the discriminator's error rate.
     pub fn record(&self) -> &LearnedRecord {
         &self.record
     }
 }
 
-impl ConstraintSet for Learned {
+impl Membership for Learned {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        self.score(y, x) > 0.0
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        let (dim, x_dim) = (self.dim(), self.x_dim());
+        let (mut boxed, mut boxed_x) = (Vec::new(), Vec::new());
+        for (row, inside) in inside.iter_mut().enumerate() {
+            let y = &y[row * dim..][..dim];
+            *inside = self.in_box(y);
+            if *inside {
+                boxed.extend_from_slice(y);
+                boxed_x.extend_from_slice(&x[row * x_dim..][..x_dim]);
+            }
+        }
+        let mut scores = vec![f32::NEG_INFINITY; boxed.len() / dim];
+        self.scorer.score_rows(&boxed, &boxed_x, &mut scores);
+        let boxed = inside.iter_mut().filter(|inside| **inside);
+        boxed
+            .zip(scores)
+            .for_each(|(inside, score)| *inside = score > 0.0);
+    }
+}
+
+impl Set for Learned {
     fn dim(&self) -> usize {
         self.record.bounds.len()
     }
 
-    fn parameter_dim(&self) -> usize {
-        self.record.parameter_bounds.len()
-    }
-
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        self.score(y, x) > 0.0
+    fn x_dim(&self) -> usize {
+        self.record.x_bounds.len()
     }
 
     fn bounds(&self) -> Vec<Interval> {
         self.record.bounds.clone()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.record.parameter_bounds.clone()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.record.x_bounds.clone()
     }
 
     fn names(&self) -> Vec<String> {
         self.names.clone()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
-        self.parameter_names.clone()
+    fn x_names(&self) -> Vec<String> {
+        self.x_names.clone()
     }
 
     fn calibration(&self) -> Option<Calibration> {
         Some(self.record.calibration)
+    }
+
+    fn learned(&self) -> Option<&Learned> {
+        Some(self)
     }
 
     fn description(&self) -> Description {

@@ -2,7 +2,7 @@
 //!
 //! [`built_in`] makes a set that the library knows, [`from_file`] one from constraints in a file,
 //! [`FnSet`] one from closures; [`And`], [`Or`], [`Not`], [`Affine`] and [`Shrink`] make new sets of given
-//! ones. [`Learned`] is what [`train::learn_set`](crate::train::learn_set) makes of labelled points.
+//! ones. [`labelled::learn`](crate::labelled::learn) makes one from labelled points.
 
 mod algebra;
 mod arcs;
@@ -12,57 +12,72 @@ mod closure;
 mod counted;
 mod delegate;
 mod description;
+mod equations;
 mod error;
 mod expression;
+mod extent;
 mod file;
-mod in_set;
 mod label;
 mod learned;
 mod moons;
 mod problem;
+mod reduced;
+mod rows;
 mod shells;
 mod star;
 mod torus;
 mod vector;
 
+use fabproj_core::Membership;
+
 pub use self::algebra::{Affine, And, Not, Or, Shrink};
 pub use self::catalogue::{Dimension, Entry, built_in, catalogue};
-pub use self::closure::{FnSet, FnSetBuilder};
+pub use self::closure::FnSet;
 pub use self::counted::Counted;
 pub use self::description::{Description, from_description};
-pub use self::error::{Result, SetError};
-pub use self::file::{FileSet, Reduced, from_file, from_toml};
-pub use self::in_set::InSet;
+pub use self::equations::Equation;
+pub(crate) use self::error::Result;
+pub use self::error::SetError;
+pub use self::file::{from_file, from_toml};
+#[doc(hidden)]
 pub use self::label::label;
-pub use self::learned::{Calibration, Learned, LearnedError, LearnedRecord};
+pub use self::learned::{Calibration, Learned, LearnedRecord};
 pub(crate) use self::learned::{Discriminator, Scorer};
+#[doc(hidden)]
 pub use self::moons::moon_points;
-pub use self::problem::{Excerpt, Problem, SetFileError};
+pub(crate) use self::problem::Problem;
+pub use self::problem::SetFileError;
+pub(crate) use self::reduced::Reduced;
 
 /// A closed interval, one per coordinate of a region of interest.
 pub type Interval = (f64, f64);
 
-/// A constraint set C(x) in R^n, possibly depending on parameters x.
+/// A constraint set C(x) in R^n, possibly depending on an input x.
 ///
-/// Only [`dim`](Self::dim), [`contains`](Self::contains), [`bounds`](Self::bounds) and
-/// [`description`](Self::description) are needed; whatever else a set knows about itself makes
-/// training, certificates or baselines better. Decisions are made in f64; boundaries belong to the set.
+/// A set is a membership test, [`Membership`], with a region that inputs come from. Only
+/// [`dim`](Self::dim), [`bounds`](Self::bounds) and [`description`](Self::description) are needed besides;
+/// everything else is optional and improves training, certificates or baselines. Decisions are made in f64;
+/// boundaries belong to the set.
 ///
 /// Every `y` and every slice that is written to has [`dim`](Self::dim) entries, every `x`
-/// [`parameter_dim`](Self::parameter_dim). Callers check what comes from outside; a set may panic on
-/// other lengths, as indexing does.
+/// [`x_dim`](Self::x_dim). Callers check what comes from outside; a set may panic on other lengths, as
+/// indexing does.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Description, Interval};
+/// use fabproj::Membership;
+/// use fabproj::set::{Description, Interval, Set};
 ///
 /// struct HalfPlane;
 ///
-/// impl ConstraintSet for HalfPlane {
-///     fn dim(&self) -> usize {
-///         2
-///     }
+/// impl Membership for HalfPlane {
 ///     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
 ///         y[0] + y[1] <= 1.0
+///     }
+/// }
+///
+/// impl Set for HalfPlane {
+///     fn dim(&self) -> usize {
+///         2
 ///     }
 ///     fn bounds(&self) -> Vec<Interval> {
 ///         vec![(-2.0, 2.0); 2]
@@ -73,41 +88,31 @@ pub type Interval = (f64, f64);
 /// }
 /// assert!(HalfPlane.contains(&[0.5, 0.5], &[]));
 /// ```
-pub trait ConstraintSet: Send + Sync {
+pub trait Set: Membership + Send + Sync {
     /// Dimension of y.
     fn dim(&self) -> usize;
 
-    /// Dimension of the parameters x; 0 when the set does not depend on any.
-    fn parameter_dim(&self) -> usize {
+    /// Dimension of x; 0 for a fixed set.
+    fn x_dim(&self) -> usize {
         0
-    }
-
-    /// Whether y is in C(x). NaN is never inside.
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool;
-
-    /// A violation that is zero exactly on C(x) and grows away from it, with its gradient with respect
-    /// to y written into `gradient`; `None` where the set does not know one.
-    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
-        let _ = (y, x, gradient);
-        None
     }
 
     /// Writes the exact nearest point of C(x) into `nearest` and returns true, where it is known.
     ///
     /// A set knows it for all finite points or for none. The written point passes
-    /// [`contains`](Self::contains): it is pulled inward by about 1e-9 of the set's size. A point of
+    /// [`contains`](Membership::contains): it is pulled inward by about 1e-9 of the set's size. A point of
     /// the set is its own nearest point.
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
         let _ = (y, x, nearest);
         false
     }
 
-    /// The region of interest: where inputs are expected to come from. Contains C(x) for every x, or at
-    /// least the part of it that is to be learned.
+    /// The region that inputs come from. It contains C(x) for every x, or the part of it that should be
+    /// learned.
     fn bounds(&self) -> Vec<Interval>;
 
-    /// Draws an input of interest for the parameters x, from numbers that `uniform` draws uniformly
-    /// between 0 and 1. Unless a set knows better: uniform in the bounds.
+    /// Draws an input of interest at x, by default uniformly in the bounds. `uniform` draws numbers between 0
+    /// and 1.
     fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
         let _ = x;
         for (y, (low, high)) in y.iter_mut().zip(self.bounds()) {
@@ -115,8 +120,8 @@ pub trait ConstraintSet: Send + Sync {
         }
     }
 
-    /// The region of the parameters.
-    fn parameter_bounds(&self) -> Vec<Interval> {
+    /// The region of x.
+    fn x_bounds(&self) -> Vec<Interval> {
         Vec::new()
     }
 
@@ -126,33 +131,81 @@ pub trait ConstraintSet: Send + Sync {
     }
 
     /// Names of the coordinates of x.
-    fn parameter_names(&self) -> Vec<String> {
-        (0..self.parameter_dim()).map(|i| format!("x{i}")).collect()
+    fn x_names(&self) -> Vec<String> {
+        (0..self.x_dim()).map(|i| format!("x{i}")).collect()
     }
 
-    /// Names of the constraints that make up the set, for a set that is made of named ones.
+    /// Names of the constraints of the set; empty where they have no names.
     fn constraints(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Names of the constraints that y violates; empty where the set has no named ones.
+    /// Names of the constraints that y violates; empty where they have no names.
     fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
         let _ = (y, x);
         Vec::new()
     }
 
-    /// For a set whose coordinates are those that equations leave: the way back to the points that obey
-    /// them.
-    fn reduced(&self) -> Option<&Reduced> {
-        None
+    /// Affine equations that every point of C(x) obeys. Training eliminates them, so that they hold in every
+    /// output; [`contains`](Membership::contains) must accept points that obey them up to rounding.
+    fn equations(&self) -> Vec<Equation> {
+        Vec::new()
     }
 
-    /// For a set that was learned from labelled points: how far its answers can be trusted. `None` where
-    /// [`contains`](Self::contains) is the truth.
+    /// The error rate of [`contains`](Membership::contains), for a set that was learned from labelled points;
+    /// `None` where it is exact.
     fn calibration(&self) -> Option<Calibration> {
         None
     }
 
-    /// What a model file says about the set, enough to build it again where that is possible.
+    /// For a set that was learned from labelled points: itself, so that a model can hold it.
+    fn learned(&self) -> Option<&Learned> {
+        None
+    }
+
+    /// The description for model files, enough to build the set again where that is possible.
     fn description(&self) -> Description;
+}
+
+/// Checks the lengths and bounds of a set.
+pub(crate) fn check(set: &dyn Set) -> Result<()> {
+    let (dim, x_dim) = (set.dim(), set.x_dim());
+    if dim == 0 {
+        return Err(SetError::Length {
+            what: "coordinates of a set, at least",
+            expected: 1,
+            found: 0,
+        });
+    }
+    let lengths = [
+        ("bounds of y", dim, set.bounds().len()),
+        ("bounds of x", x_dim, set.x_bounds().len()),
+        ("names of y", dim, set.names().len()),
+        ("names of x", x_dim, set.x_names().len()),
+    ];
+    for (what, expected, found) in lengths {
+        if expected != found {
+            return Err(SetError::Length {
+                what,
+                expected,
+                found,
+            });
+        }
+    }
+    for (what, bounds) in [
+        ("bounds of y", set.bounds()),
+        ("bounds of x", set.x_bounds()),
+    ] {
+        let bad = |(low, high): &Interval| !(low.is_finite() && high.is_finite() && low < high);
+        if let Some(index) = bounds.iter().position(bad) {
+            let (low, high) = bounds[index];
+            return Err(SetError::Interval {
+                what,
+                index,
+                low,
+                high,
+            });
+        }
+    }
+    Ok(())
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-/// A set file that does not describe a set: the place, the line itself, and what is wrong there.
+use crate::support::did_you_mean;
+
+/// A set file that does not describe a set. Its text shows the line and says what is wrong there.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SetFileError {
@@ -13,19 +15,18 @@ pub struct SetFileError {
     /// Column of the fault in characters, from 1.
     pub column: usize,
     /// The line, shortened around the column where it is long.
-    pub excerpt: Excerpt,
+    pub(crate) excerpt: Excerpt,
     /// What is wrong.
-    pub problem: Problem,
+    pub(crate) problem: Problem,
 }
 
 /// A line of a file with a mark under one of its characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Excerpt {
+pub(crate) struct Excerpt {
     /// The line or a part of it.
-    pub text: String,
+    pub(crate) text: String,
     /// How many characters of `text` come before the fault.
-    pub before: usize,
+    pub(crate) before: usize,
 }
 
 impl fmt::Display for SetFileError {
@@ -52,16 +53,15 @@ impl std::error::Error for SetFileError {}
 
 /// What is wrong at a place of a set file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Problem {
-    /// Not TOML; the reader's own words.
-    #[error("not TOML: {message}")]
+pub(crate) enum Problem {
+    /// Not TOML.
+    #[error("cannot parse the file as TOML: {message}")]
     Toml {
         /// What the TOML reader says.
         message: String,
     },
-    /// Bytes that are no text.
-    #[error("a set file is UTF-8 text, and here it is not")]
+    /// Bytes that are not text.
+    #[error("a set file must be UTF-8 text")]
     NotText,
     /// A size beyond its limit.
     #[error("{what}: {found}; the limit is {limit}")]
@@ -80,7 +80,7 @@ pub enum Problem {
         limit: usize,
     },
     /// A key that set files do not have.
-    #[error("there is no key `{key}` here; near names: {}", near.join(", "))]
+    #[error("unknown key `{key}`{}", did_you_mean(near))]
     UnknownKey {
         /// The key.
         key: String,
@@ -88,7 +88,7 @@ pub enum Problem {
         near: Vec<String>,
     },
     /// A key that must be there.
-    #[error("the key `{key}` is missing; it looks like this: {example}")]
+    #[error("the key `{key}` is missing, such as {example}")]
     MissingKey {
         /// The key.
         key: &'static str,
@@ -96,7 +96,7 @@ pub enum Problem {
         example: &'static str,
     },
     /// A value of another kind.
-    #[error("{what} must be {expected}, and here is {found}")]
+    #[error("{what} must be {expected}, found {found}")]
     Kind {
         /// What the value is for.
         what: String,
@@ -115,7 +115,7 @@ pub enum Problem {
     },
     /// An interval that is reversed, empty or not finite.
     #[error(
-        "the bounds of `{name}` are [{low}, {high}]: two finite numbers are needed, the smaller one first"
+        "the bounds of `{name}` must be two finite numbers, the smaller one first, found [{low}, {high}]"
     )]
     Interval {
         /// The variable.
@@ -134,7 +134,7 @@ pub enum Problem {
         key: &'static str,
     },
     /// Bounds of something that is not a variable.
-    #[error("`{name}` is not among the names of `{list}`; near names: {}", near.join(", "))]
+    #[error("`{name}` is not among the names of `{list}`{}", did_you_mean(near))]
     NotAVariable {
         /// The name.
         name: String,
@@ -144,7 +144,7 @@ pub enum Problem {
         near: Vec<String>,
     },
     /// A name that expressions could not mention.
-    #[error("`{name}` is not a name: a name is a letter or `_`, then letters, digits and `_`")]
+    #[error("invalid name `{name}`: use a letter or `_`, then letters, digits and `_`")]
     NotAName {
         /// What was given.
         name: String,
@@ -159,7 +159,7 @@ pub enum Problem {
     },
     /// A constraint without a body, or with several.
     #[error(
-        "a constraint has exactly one of `expr`, `all`, `any`, `not`, and this one has {}",
+        "a constraint needs exactly one of `expr`, `all`, `any`, `not`, found {}",
         listed(found)
     )]
     Body {
@@ -175,7 +175,7 @@ pub enum Problem {
         found: String,
     },
     /// A name that nothing has.
-    #[error("there is no name `{name}`; near names: {}", near.join(", "))]
+    #[error("unknown name `{name}`{}", did_you_mean(near))]
     UnknownName {
         /// The name.
         name: String,
@@ -183,7 +183,7 @@ pub enum Problem {
         near: Vec<String>,
     },
     /// A function that does not exist.
-    #[error("there is no function `{name}`; near names: {}", near.join(", "))]
+    #[error("unknown function `{name}`{}", did_you_mean(near))]
     UnknownFunction {
         /// The name.
         name: String,
@@ -207,44 +207,42 @@ pub enum Problem {
         text: String,
     },
     /// A part without variables whose value is not a number.
-    #[error("this part has no variables and its value is {value}: it could never be feasible")]
+    #[error("this part is constant and its value is {value}, so the constraint never holds")]
     Constant {
         /// The value.
         value: f64,
     },
     /// Named expressions that need each other.
-    #[error("these names of [let] need each other: {}", names.join(" → "))]
+    #[error("these names of [let] depend on each other: {}", names.join(" → "))]
     Cycle {
         /// The names; the last is the first again.
         names: Vec<String>,
     },
     /// Two comparisons in one expression.
-    #[error(
-        "one comparison for each expression: write a ≤ b ≤ c as all = [\"a <= b\", \"b <= c\"]"
-    )]
+    #[error("an expression has one comparison: write a ≤ b ≤ c as all = [\"a <= b\", \"b <= c\"]")]
     SecondComparison,
     /// An equality that need not hold everywhere.
     #[error(
-        "an equality can stand alone or in `all`, not within `any` or `not`: give a tolerance there, abs(left - right) <= tolerance"
+        "an equality cannot stand within `any` or `not`: use a tolerance there, abs(left - right) <= tolerance"
     )]
     EqualityInside,
     /// An equality that cannot be solved for y.
     #[error(
-        "this equality is not affine in y, so that it cannot be eliminated: give a tolerance, abs(left - right) <= tolerance"
+        "this equality is not affine in y, so it cannot be eliminated: use a tolerance, abs(left - right) <= tolerance"
     )]
     NotAffine,
     /// An equality whose coefficients are not numbers.
     #[error(
-        "the coefficients of y in this equality depend on x, so that it cannot be eliminated: give a tolerance, abs(left - right) <= tolerance"
+        "the coefficients of y in this equality depend on x, so it cannot be eliminated: use a tolerance, abs(left - right) <= tolerance"
     )]
     CoefficientsDepend,
     /// An equality whose right-hand side is bent.
     #[error(
-        "this equality is affine in y but not in x: make the part that is not affine a parameter, an entry of `x`, or give a tolerance, abs(left - right) <= tolerance"
+        "this equality is affine in y but not in x: make the other part an entry of `x`, or use a tolerance, abs(left - right) <= tolerance"
     )]
     RightSideNotAffine,
     /// An equality without y.
-    #[error("this equality does not depend on y: it decides nothing about it")]
+    #[error("this equality does not depend on y")]
     NoVariable,
     /// An equality that nothing obeys which obeys those before.
     #[error("this equality contradicts those before it")]
@@ -253,9 +251,7 @@ pub enum Problem {
     #[error("no point within the bounds obeys this equality")]
     EqualityOutsideBounds,
     /// Equalities that determine every variable.
-    #[error(
-        "there is nothing left to decide: {variables} variables, and {equalities} equalities that are independent"
-    )]
+    #[error("{equalities} independent equalities determine all {variables} variables; remove one")]
     NothingLeft {
         /// Variables of y.
         variables: usize,

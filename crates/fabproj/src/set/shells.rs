@@ -3,7 +3,8 @@
 use super::vector::{
     PULL, at_radius, distance, is_finite, positive, scaled_offset, squared_distance,
 };
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
+use fabproj_core::Membership;
 
 /// inner ≤ ‖y - centre‖ ≤ outer for one of the centres. The shells do not touch each other.
 pub(super) struct Shells {
@@ -85,11 +86,7 @@ impl Shells {
     }
 }
 
-impl ConstraintSet for Shells {
-    fn dim(&self) -> usize {
-        self.bounds.len()
-    }
-
+impl Membership for Shells {
     #[inline]
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
         self.centres.iter().any(|centre| {
@@ -109,6 +106,12 @@ impl ConstraintSet for Shells {
             scaled_offset(y, centre, excess.signum() / length, gradient);
         }
         Some(excess.abs())
+    }
+}
+
+impl Set for Shells {
+    fn dim(&self) -> usize {
+        self.bounds.len()
     }
 
     fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {

@@ -1,9 +1,10 @@
 //! The star of five tips whose radius is linear in the angle.
 
+use fabproj_core::Membership;
 use std::f64::consts::{PI, TAU};
 
 use super::vector::{PULL, is_finite, positive};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
 
 /// ‖y‖ ≤ ρ(θ): ρ falls linearly in the angle from 2 at a tip to 1 at a valley and rises again. Valleys
 /// at 0°, 72°, …; tips at 36°, 108°, ….
@@ -25,11 +26,7 @@ fn radius(angle: f64) -> (f64, f64) {
     }
 }
 
-impl ConstraintSet for Star {
-    fn dim(&self) -> usize {
-        2
-    }
-
+impl Membership for Star {
     #[inline]
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
         let squared = y[0] * y[0] + y[1] * y[1];
@@ -51,6 +48,12 @@ impl ConstraintSet for Star {
         gradient[0] = cos + slope * sin / length;
         gradient[1] = sin - slope * cos / length;
         Some(positive(length - radius))
+    }
+}
+
+impl Set for Star {
+    fn dim(&self) -> usize {
+        2
     }
 
     fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {

@@ -1,7 +1,8 @@
 //! The solid torus.
 
 use super::vector::{PULL, is_finite, positive};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
+use fabproj_core::Membership;
 
 /// Everything within 0.5 of the circle of radius 1.5 in the plane of the first two coordinates.
 pub(super) struct Torus;
@@ -25,11 +26,7 @@ fn outward(y: &[f64], axial: f64) -> [f64; 2] {
     }
 }
 
-impl ConstraintSet for Torus {
-    fn dim(&self) -> usize {
-        3
-    }
-
+impl Membership for Torus {
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
         let outward = (y[0] * y[0] + y[1] * y[1]).sqrt() - RING;
         outward * outward + y[2] * y[2] <= TUBE * TUBE
@@ -52,6 +49,12 @@ impl ConstraintSet for Torus {
         }
         gradient[2] = offset[1] / length;
         Some(positive(length - TUBE))
+    }
+}
+
+impl Set for Torus {
+    fn dim(&self) -> usize {
+        3
     }
 
     fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {

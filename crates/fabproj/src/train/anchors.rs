@@ -1,12 +1,12 @@
-//! Feasible points that are stored with a model for its guard to fall back to.
+//! Feasible points that are stored with a model as fallbacks of its guard.
 
-use fabproj_core::{Anchor, Model, Projector};
+use fabproj_core::{Anchor, Projector, Weights};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use crate::data::Pool;
-use crate::data::tree::squared_distance;
+use crate::tree::squared_distance;
 use fabproj_nn::sample;
 
 /// Latent points tried per chart.
@@ -18,21 +18,25 @@ const COPIES: usize = 8;
 const NOISE: f32 = 0.05;
 
 /// Finds up to `count` anchors, spread over the charts and over what they decode to, and verifies
-/// each through the very projector that will run. Where no decode is feasible, feasible rows of the
-/// pool stand in.
-pub fn find(model: &Model, pool: &Pool, count: usize, rng: &mut ChaCha8Rng) -> Vec<Anchor> {
-    let Ok(projector) = Projector::new(model) else {
+/// each with the projector that will run. Where no decode is feasible, feasible rows of the pool are taken.
+pub(crate) fn find(
+    weights: &Weights,
+    pool: &Pool,
+    count: usize,
+    rng: &mut ChaCha8Rng,
+) -> Vec<Anchor> {
+    let Ok(projector) = Projector::new(weights) else {
         return Vec::new();
     };
-    let charts = model.charts.len();
+    let charts = weights.charts.len();
     let mut anchors = Vec::new();
     for chart in 0..charts {
         let mut candidates = candidates(&projector, pool, chart, rng);
         let share = count.div_ceil(charts);
-        anchors.extend(spread_out(&mut candidates, share, &model.frame.scale));
+        anchors.extend(spread_out(&mut candidates, share, &weights.frame.scale));
     }
     if anchors.is_empty() {
-        anchors = rows_of_pool(model, pool, count, rng);
+        anchors = rows_of_pool(weights, pool, count, rng);
     }
     anchors
 }
@@ -54,11 +58,11 @@ fn candidates(
     for _ in 0..CANDIDATES {
         sample::inside(&set, &mut latent, rng);
         let state = rng.random_range(0..pool.states.len());
-        let parameters: Vec<f32> = pool.states[state].iter().map(|x| *x as f32).collect();
+        let x: Vec<f32> = pool.states[state].iter().map(|x| *x as f32).collect();
         let mut feasible = |latent: &[f32], point: &mut [f32]| -> bool {
-            let decoded = projector.decode(chart, latent, &parameters, point, &mut workspace);
+            let decoded = projector.decode(chart, latent, &x, point, &mut workspace);
             let wide = |values: &[f32]| values.iter().map(|v| f64::from(*v)).collect::<Vec<_>>();
-            decoded == Ok(true) && pool.oracle.contains_raw(&wide(point), &wide(&parameters))
+            decoded == Ok(true) && pool.oracle.contains_raw(&wide(point), &wide(&x))
         };
         if !feasible(&latent, &mut point) {
             continue;
@@ -66,7 +70,7 @@ fn candidates(
         let anchor = Anchor {
             chart,
             latent: latent.clone(),
-            parameters: parameters.clone(),
+            x: x.clone(),
             point: point.clone(),
         };
         let sound = (0..COPIES).all(|_| {
@@ -88,7 +92,7 @@ fn candidates(
 fn spread_out(candidates: &mut Vec<Anchor>, count: usize, scale: &[f32]) -> Vec<Anchor> {
     let position = |anchor: &Anchor| -> Vec<f32> {
         let inner = anchor.point.iter().zip(scale).map(|(v, s)| v / s);
-        inner.chain(anchor.parameters.iter().copied()).collect()
+        inner.chain(anchor.x.iter().copied()).collect()
     };
     let mut distance = vec![f32::INFINITY; candidates.len()];
     let mut picked = Vec::new();
@@ -107,7 +111,7 @@ fn spread_out(candidates: &mut Vec<Anchor>, count: usize, scale: &[f32]) -> Vec<
     picked
 }
 
-fn rows_of_pool(model: &Model, pool: &Pool, count: usize, rng: &mut ChaCha8Rng) -> Vec<Anchor> {
+fn rows_of_pool(weights: &Weights, pool: &Pool, count: usize, rng: &mut ChaCha8Rng) -> Vec<Anchor> {
     let dim = pool.dim();
     let mut raw = vec![0.0; dim];
     (0..count.min(pool.feasible.len()))
@@ -121,8 +125,8 @@ fn rows_of_pool(model: &Model, pool: &Pool, count: usize, rng: &mut ChaCha8Rng) 
             let wide: Vec<f64> = point.iter().map(|v| f64::from(*v)).collect();
             pool.oracle.contains_raw(&wide, x).then(|| Anchor {
                 chart: 0,
-                latent: vec![0.0; model.charts[0].encoder.outputs()],
-                parameters: x.iter().map(|x| *x as f32).collect(),
+                latent: vec![0.0; weights.charts[0].encoder.outputs()],
+                x: x.iter().map(|x| *x as f32).collect(),
                 point,
             })
         })

@@ -1,4 +1,4 @@
-//! Which chart has to do with which rows.
+//! Assigns rows of the pool to charts.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::chart::{ChartRows, gather};
 use crate::data::pieces::Partition;
-use crate::data::pool::BANK_DIMENSIONS;
 use crate::data::restore::approach;
-use crate::data::tree::{Tree, squared_distance};
 use crate::data::{Pool, Rows};
+use crate::tree::{Tree, squared_distance};
 use fabproj_nn::{Mlp, Tape};
 
 /// Visitors that the gate is asked about at once.
@@ -19,7 +18,7 @@ const VISITING: usize = 256;
 const HARDLY_NEARER: f32 = 0.1;
 
 /// Which rows of the pool belong to which chart.
-pub struct Assignment {
+pub(crate) struct Assignment {
     /// Rows by chart.
     pub rows: Vec<ChartRows>,
     /// Feasible rows with their charts.
@@ -30,11 +29,12 @@ pub struct Assignment {
 
 impl Assignment {
     /// Labels every row of the pool by the cell that it (or its target) lies in.
-    pub fn new(pool: &Pool, cells: &dyn Partition, rng: &mut ChaCha8Rng) -> Self {
+    pub(crate) fn new(pool: &Pool, cells: &dyn Partition, rng: &mut ChaCha8Rng) -> Self {
         let dim = pool.dim();
         let label = |y: &[f32], states: &[u32]| -> Vec<(u32, u8)> {
-            let rows = (0..).zip(y.chunks_exact(dim).zip(states));
-            rows.filter_map(|(row, (y, state))| Some((row, cells.label(pool, y, *state)? as u8)))
+            let labels = (0..).zip(cells.labels(pool, y, states));
+            labels
+                .filter_map(|(row, label)| Some((row, label? as u8)))
                 .collect()
         };
         let feasible = label(&pool.feasible.y, &pool.feasible.state);
@@ -56,7 +56,7 @@ impl Assignment {
                     infeasible: own,
                     visitors: Rows::default(),
                 };
-                if dim <= BANK_DIMENSIONS && pool.parameter_dim() > 0 {
+                if pool.regime().low_dimensional() && pool.regime().depends_on_x() {
                     let others = infeasible.iter().filter(|(_, of)| *of as usize != chart);
                     admit(pool, &mut rows, others.map(|(row, _)| *row));
                 }
@@ -71,7 +71,7 @@ impl Assignment {
     }
 
     /// Draws inputs of interest and hands each to the chart that the gate chooses for it.
-    pub fn invite(&mut self, pool: &Pool, gate: &Mlp, count: usize, rng: &mut ChaCha8Rng) {
+    pub(crate) fn invite(&mut self, pool: &Pool, gate: &Mlp, count: usize, rng: &mut ChaCha8Rng) {
         let charts = self.rows.len();
         let (mut tape, mut input) = (Tape::new(), Vec::new());
         for _ in 0..count.div_ceil(VISITING) {
@@ -103,7 +103,7 @@ fn admit(pool: &Pool, rows: &mut ChartRows, others: impl Iterator<Item = u32>) {
         let edge = edges.entry(pool.edge.state[*row as usize]).or_default();
         edge.extend_from_slice(&pool.edge.y[*row as usize * dim..][..dim]);
     }
-    let trees: HashMap<u32, Tree> = edges
+    let trees: HashMap<u32, Tree<f32>> = edges
         .iter()
         .map(|(state, points)| (*state, Tree::new(points, dim)))
         .collect();
@@ -221,10 +221,7 @@ mod tests {
             }
             distance
         };
-        let set = FnSet::builder("cubes", vec![(-2.0, 2.0); 4], inside)
-            .violation(violation)
-            .build()
-            .unwrap();
+        let set = FnSet::new("cubes", vec![(-2.0, 2.0); 4], inside).with_violation(violation);
         let sizes = PoolSizes {
             states: 1,
             feasible: 2_000,
@@ -281,10 +278,7 @@ mod tests {
     fn rows_between_two_pieces_are_known_to_both() {
         // Two squares, apart by a gap that moves with x.
         let apart = |y: &[f64], x: &[f64]| (y[0] - x[0]).abs() >= 0.3;
-        let set = FnSet::builder("gap", vec![(-2.0, 2.0); 2], apart)
-            .parameters(vec![(-0.5, 0.5)])
-            .build()
-            .unwrap();
+        let set = FnSet::new("gap", vec![(-2.0, 2.0); 2], apart).with_x(vec![(-0.5, 0.5)]);
         let sizes = PoolSizes {
             states: 20,
             feasible: 3_000,

@@ -1,27 +1,28 @@
 //! Several charts and the gate that chooses between them.
 
-use fabproj_core::{Blend, Chart, Frame, Model};
+use fabproj_core::{Chart, Frame, Weights};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::assignment::Assignment;
 use super::chart::TrainedChart;
-use crate::data::tree::squared_distance;
 use crate::data::{Pool, Units};
+use crate::tree::squared_distance;
 use fabproj_nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, SpecError, Tape};
 
 /// Rows per step of the gate's training.
 const GATE_ROWS: usize = 256;
 const GATE_RATE: f32 = 3e-3;
-/// Inputs of which the outcome by every chart is looked at, and how many at once.
+/// Inputs that every chart projects to train the gate, and how many at once.
 const OUTCOMES: usize = 60_000;
 const OUTCOMES_AT_ONCE: usize = 1_024;
-/// Working units that an infeasible outcome counts as, and the difference at which a chart is clearly better.
+/// The distance that an infeasible output counts as, and the difference at which a chart is clearly better;
+/// working units.
 const MISSED: f32 = 1.0;
 const DISTANCE_SCALE: f32 = 0.05;
 
 /// Trains a classifier that chooses the chart of a point by the cells of rows, before there are charts.
-pub fn train_gate(
+pub(crate) fn train_gate(
     pool: &Pool,
     assignment: &Assignment,
     hidden: &[usize],
@@ -51,7 +52,7 @@ fn new_gate(
     hidden: &[usize],
     rng: &mut ChaCha8Rng,
 ) -> Result<Mlp, SpecError> {
-    let inputs = pool.dim() + pool.parameter_dim();
+    let inputs = pool.dim() + pool.x_dim();
     Mlp::new(MlpSpec::new(inputs, hidden, charts), rng)
 }
 
@@ -103,7 +104,7 @@ fn softmax(logits: &mut [f32]) {
 
 /// Charts with their gate, in the pool's working units.
 #[derive(Clone, Debug)]
-pub struct Atlas {
+pub(crate) struct Atlas {
     /// Chooses the chart; `None` for a single one.
     pub gate: Option<Mlp>,
     /// The charts.
@@ -111,9 +112,8 @@ pub struct Atlas {
 }
 
 impl Atlas {
-    /// Trains the gate on what the charts make of fresh inputs: it should choose the one whose output is
-    /// feasible and nearest.
-    pub fn choose_by_outcome(
+    /// Trains the gate on fresh inputs: it should choose the chart whose output is feasible and nearest.
+    pub(crate) fn choose_by_outcome(
         &mut self,
         pool: &Pool,
         hidden: &[usize],
@@ -147,13 +147,10 @@ impl Atlas {
                 let end = (start + OUTCOMES_AT_ONCE).min(OUTCOMES);
                 let (y, states) = (&y[start * dim..end * dim], &states[start..end]);
                 self.project_by(pool, chart, y, states, &mut tape, &mut out);
-                let outcomes = y.chunks_exact(dim).zip(out.chunks_exact(dim)).zip(states);
-                for (row, ((input, output), state)) in outcomes.enumerate() {
-                    let missed = if pool.contains(output, *state) {
-                        0.0
-                    } else {
-                        MISSED
-                    };
+                let inside = pool.contains_rows(&out, states);
+                let outcomes = y.chunks_exact(dim).zip(out.chunks_exact(dim)).zip(inside);
+                for (row, ((input, output), inside)) in outcomes.enumerate() {
+                    let missed = if inside { 0.0 } else { MISSED };
                     let distance = squared_distance(input, output).sqrt();
                     wanted[(start + row) * charts + chart] = -(distance + missed) / DISTANCE_SCALE;
                 }
@@ -171,7 +168,7 @@ impl Atlas {
     }
 
     /// The same in raw units, without anchors.
-    pub fn model(&self, units: &Units, parameter_units: &Units) -> Model {
+    pub(crate) fn weights(&self, units: &Units, x_units: &Units) -> Weights {
         let charts = self.charts.iter().map(|chart| {
             let raw_scale = units.scale.iter().map(|s| s * f64::from(chart.scale));
             let raw_centre = (0..units.centre.len())
@@ -185,19 +182,18 @@ impl Atlas {
                 latent: chart.latent,
                 decoders: vec![chart.decoder.to_network()],
                 decoder_gate: None,
-                blend: Blend::Soft,
             }
         });
-        Model {
+        Weights {
             dim: units.centre.len(),
-            parameter_dim: parameter_units.centre.len(),
+            x_dim: x_units.centre.len(),
             frame: units.frame(),
-            parameter_frame: parameter_units.frame(),
+            x_frame: x_units.frame(),
             gate: self.gate.as_ref().map(Mlp::to_network),
             charts: charts.collect(),
             discriminator: None,
             anchors: Vec::new(),
-            lift: None,
+            equations: None,
         }
     }
 }
@@ -233,9 +229,7 @@ mod tests {
     #[test]
     fn the_gate_learns_who_serves_best() {
         let discs = |y: &[f64], _: &[f64]| (y[0].abs() - 1.2).hypot(y[1]) <= 0.6;
-        let set = FnSet::builder("discs", vec![(-2.0, 2.0); 2], discs)
-            .build()
-            .unwrap();
+        let set = FnSet::new("discs", vec![(-2.0, 2.0); 2], discs);
         let sizes = PoolSizes {
             states: 1,
             feasible: 2_000,

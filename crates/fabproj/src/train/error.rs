@@ -1,11 +1,14 @@
-//! Why a training did not give a model.
+//! Errors of a training.
 
-use fabproj_core::ModelError;
+use std::io;
 
-use super::config::ConfigError;
-use crate::data::PoolError;
-use crate::data::labelled::LabelledError;
+use fabproj_core::WeightsError;
 use fabproj_nn::SpecError;
+
+use super::settings::SettingsError;
+use crate::data::PoolError;
+use crate::labelled::LabelledError;
+use crate::set::SetError;
 
 /// Why a training did not give a model.
 #[derive(Debug, thiserror::Error)]
@@ -13,31 +16,61 @@ use fabproj_nn::SpecError;
 pub enum TrainError {
     /// A setting is out of its range.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Settings(#[from] SettingsError),
+    /// The set cannot be trained for.
+    #[error(transparent)]
+    Set(#[from] SetError),
     /// No rows to train on could be drawn.
     #[error(transparent)]
     Pool(#[from] PoolError),
-    /// A network of such a shape cannot be made.
+    /// A network of this size cannot be made.
     #[error(transparent)]
-    Shape(#[from] SpecError),
+    Network(#[from] SpecError),
     /// The labelled points cannot be learned from.
     #[error(transparent)]
     Labelled(#[from] LabelledError),
-    /// What was trained cannot run.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// The session asked for it; what was done is in the checkpoints.
-    #[error("training was stopped; its checkpoints allow it to go on")]
-    Stopped,
-    /// A checkpoint belongs to another training.
+    /// The trained weights are invalid.
+    #[error("training diverged: {0}")]
+    Model(#[from] WeightsError),
+    /// A loss became infinite or NaN.
     #[error(
-        "the checkpoint \"{unit}\" does not fit this training: was it made with other settings? Remove it to start anew"
+        "training diverged: the loss is {loss} in {unit} at step {step}; try a smaller learning rate"
     )]
+    Diverged {
+        /// The unit of work.
+        unit: String,
+        /// The step after which it was found.
+        step: u64,
+        /// The loss.
+        loss: f64,
+    },
+    /// The stop flag was set; the state is in the checkpoints.
+    #[error("training was stopped; it can be resumed from its checkpoints")]
+    Stopped,
+    /// The checkpoints belong to another training.
+    #[error(
+        "the checkpoints belong to another training ({}); use the same set, settings and seed, or remove the checkpoints to start again",
+        differences.join("; ")
+    )]
+    OtherTraining {
+        /// What differs, in words.
+        differences: Vec<String>,
+    },
+    /// A checkpoint cannot be read.
+    #[error("the checkpoint `{unit}` is damaged ({reason}); remove the checkpoints to start again")]
     Checkpoint {
         /// The unit of work whose checkpoint it is.
         unit: String,
+        /// What is wrong.
+        reason: String,
     },
-    /// No candidate was trained.
-    #[error("no candidate was trained: the plan is empty")]
-    NoCandidate,
+    /// The place for checkpoints cannot be written to.
+    #[error("cannot write checkpoints: {0}")]
+    CheckpointsUnwritable(#[source] io::Error),
+    /// The certificate could not be made.
+    #[error(transparent)]
+    Certify(#[from] crate::certify::CertifyError),
+    /// An error of the recipe.
+    #[error(transparent)]
+    Recipe(Box<dyn std::error::Error + Send + Sync>),
 }

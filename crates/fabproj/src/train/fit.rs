@@ -1,9 +1,11 @@
 //! The latent set of a chart and the linear start of its networks, fitted to the chart's rows.
 
 use fabproj_core::LatentSet;
+use fabproj_nn::Eigen;
 use serde::{Deserialize, Serialize};
 
-use crate::data::pool::{BANK_DIMENSIONS, radius_quantile};
+use crate::data::Regime;
+use crate::data::pool::radius_quantile;
 
 /// From this [`hole`] on, a shell is thin.
 const THIN_SHELL: f32 = 0.9;
@@ -27,7 +29,7 @@ pub enum LatentKind {
 
 /// A latent set, and the linear maps that carry the rows to it and back at the start of training.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fit {
+pub(crate) struct Fit {
     /// S
     pub latent: LatentSet,
     /// Dimension of z.
@@ -40,13 +42,13 @@ pub struct Fit {
 
 /// The relative size of the hole around the centre of rows in chart units: the distance that nearly
 /// all rows keep from it, over the distance that nearly none exceeds.
-pub fn hole(inner: &[f32], dim: usize) -> f32 {
+pub(crate) fn hole(inner: &[f32], dim: usize) -> f32 {
     radius_quantile(inner, dim, 0.005) / radius_quantile(inner, dim, 0.995).max(f32::MIN_POSITIVE)
 }
 
 /// Moves the centre of thin shells to where all rows are equally far from it: the mean of rows strays by
 /// more than such a shell is thick. Other rows keep theirs.
-pub fn centre_of_shell(rows: &[f32], dim: usize, centre: &mut [f32]) {
+pub(crate) fn centre_of_shell(rows: &[f32], dim: usize, centre: &mut [f32]) {
     let count = (rows.len() / dim).max(1) as f64;
     let offsets = |centre: &[f32]| -> Vec<f32> {
         let from_centre = rows.iter().zip(centre.iter().cycle());
@@ -76,8 +78,8 @@ pub fn centre_of_shell(rows: &[f32], dim: usize, centre: &mut [f32]) {
 
 impl Fit {
     /// Fits a latent set of the given kind to rows in chart units. `smooth` as in [`LatentSet`].
-    pub fn new(kind: LatentKind, smooth: Option<f32>, inner: &[f32], dim: usize) -> Self {
-        if dim <= BANK_DIMENSIONS {
+    pub(crate) fn new(kind: LatentKind, smooth: Option<f32>, inner: &[f32], dim: usize) -> Self {
+        if Regime::fixed(dim).low_dimensional() {
             return Self::isotropic(kind, smooth, inner, dim);
         }
         // A thin slab in many dimensions is far from any ball or box of one size.
@@ -208,7 +210,7 @@ impl Fit {
 
 /// Share of the rows between two opposite sides of a box at the start.
 const BOX_SHARE: f64 = 0.98;
-/// Spreads below this share of the largest are taken for as wide.
+/// Smaller spreads, relative to the largest, are raised to this.
 const THINNEST: f64 = 0.003;
 
 /// Principal axes of rows, and how far they spread along them.
@@ -216,7 +218,7 @@ struct Spread {
     dim: usize,
     /// Standard deviations.
     deviations: Vec<f64>,
-    /// Axes in columns.
+    /// Axes in rows.
     vectors: Vec<f64>,
 }
 
@@ -231,7 +233,7 @@ impl Spread {
                 }
             }
         }
-        let (values, vectors) = eigen(covariance, dim);
+        let Eigen { values, vectors } = Eigen::new(covariance, dim);
         let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let deviation =
             |value: &f64| (value.max(0.0) / largest).sqrt().max(THINNEST) * largest.sqrt();
@@ -244,7 +246,10 @@ impl Spread {
 
     /// The axes, in columns.
     fn axes(&self) -> Vec<f32> {
-        self.vectors.iter().map(|v| *v as f32).collect()
+        let entry = |index: usize| self.vectors[index % self.dim * self.dim + index / self.dim];
+        (0..self.vectors.len())
+            .map(|index| entry(index) as f32)
+            .collect()
     }
 
     /// The root of the covariance and its inverse, both symmetric.
@@ -254,7 +259,7 @@ impl Spread {
             let entry = |index: usize| {
                 let (i, j) = (index / dim, index % dim);
                 let term = |k: usize| {
-                    vectors[i * dim + k] * scale(self.deviations[k]) * vectors[j * dim + k]
+                    vectors[k * dim + i] * scale(self.deviations[k]) * vectors[k * dim + j]
                 };
                 (0..dim).map(term).sum::<f64>() as f32
             };
@@ -274,56 +279,6 @@ fn identity(value: f32, dim: usize) -> Vec<f32> {
             }
         })
         .collect()
-}
-
-/// Eigenvalues and, in columns, eigenvectors of a symmetric matrix, by Jacobi's rotations.
-fn eigen(mut matrix: Vec<f64>, dim: usize) -> (Vec<f64>, Vec<f64>) {
-    let mut vectors: Vec<f64> = (0..dim * dim)
-        .map(|index| f64::from(u8::from(index / dim == index % dim)))
-        .collect();
-    let size: f64 = matrix.iter().map(|v| v * v).sum();
-    for _ in 0..SWEEPS {
-        let off = |matrix: &[f64]| -> f64 {
-            let entries = (0..dim * dim).filter(|index| index / dim != index % dim);
-            entries.map(|index| matrix[index] * matrix[index]).sum()
-        };
-        if off(&matrix) <= 1e-24 * size {
-            break;
-        }
-        for p in 0..dim {
-            for q in p + 1..dim {
-                rotate(&mut matrix, &mut vectors, dim, p, q);
-            }
-        }
-    }
-    ((0..dim).map(|i| matrix[i * dim + i]).collect(), vectors)
-}
-
-/// Rounds over all pairs of axes; a dozen suffice at any size.
-const SWEEPS: usize = 30;
-
-/// Turns the plane of two axes so that their entry vanishes.
-fn rotate(matrix: &mut [f64], vectors: &mut [f64], dim: usize, p: usize, q: usize) {
-    let entry = matrix[p * dim + q];
-    if entry == 0.0 {
-        return;
-    }
-    let angle = 0.5 * (2.0 * entry).atan2(matrix[q * dim + q] - matrix[p * dim + p]);
-    let (sine, cosine) = angle.sin_cos();
-    let turn = |values: &mut [f64], a: usize, b: usize| {
-        let (x, y) = (values[a], values[b]);
-        values[a] = cosine * x - sine * y;
-        values[b] = sine * x + cosine * y;
-    };
-    for k in 0..dim {
-        turn(matrix, k * dim + p, k * dim + q);
-    }
-    for k in 0..dim {
-        turn(matrix, p * dim + k, q * dim + k);
-    }
-    for k in 0..dim {
-        turn(vectors, k * dim + p, k * dim + q);
-    }
 }
 
 /// The product of two matrices, row by row; the second is square.

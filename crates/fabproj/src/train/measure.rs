@@ -1,17 +1,19 @@
-//! Measures a trained atlas on fresh points: what the choice between candidates goes by.
+//! Measures a trained atlas on fresh points, to choose between candidates.
 
 use std::collections::HashSet;
 
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::atlas::Atlas;
-use crate::data::Pool;
+use super::chart::TrainedChart;
+use crate::data::boundary::Boundary;
 use crate::data::restore::Restorer;
-use crate::data::tree::squared_distance;
+use crate::data::{Pool, Regime};
+use crate::tree::squared_distance;
 use fabproj_nn::Tape;
-use fabproj_nn::sample;
+use fabproj_nn::sample::{self, Sampler};
 
 /// Rows evaluated at once.
 const BATCH: usize = 1024;
@@ -21,7 +23,7 @@ const RESTORED: usize = 400;
 
 /// How good a candidate is. Distances are in working units.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Quality {
+pub(crate) struct Quality {
     /// Figures by chart; raw, moved and excess over the inputs that the gate sends to it.
     pub charts: Vec<ChartQuality>,
     /// Figures over all inputs; inside and surface are those of the worst chart.
@@ -32,7 +34,7 @@ pub struct Quality {
 
 /// Figures of one chart, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ChartQuality {
+pub(crate) struct ChartQuality {
     /// Share of feasible decodes of uniform latent points.
     pub inside: f64,
     /// The same for the latent set's surface.
@@ -48,7 +50,7 @@ pub struct ChartQuality {
 
 /// What is allowed of each defect.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Goals {
+pub(crate) struct Goals {
     /// Share of infeasible decodes.
     pub decodes: f64,
     /// Share of infeasible outputs.
@@ -62,11 +64,13 @@ pub struct Goals {
 }
 
 impl Goals {
-    /// Goals for sets in `dim` dimensions: lengths grow with the diagonal of the unit cube, and more
-    /// above the plane, where networks of the same size have more to do.
-    pub fn new(dim: usize, conditional: bool, moved: f64) -> Self {
-        let hard = dim > 2 || conditional;
-        let stretch = (dim as f64 / 2.0).sqrt().max(1.0) * if dim > 2 { 2.0 } else { 1.0 };
+    /// Goals for sets of a regime: lengths grow with the diagonal of the unit cube, and more above the
+    /// plane, where networks of the same size have more to do.
+    pub(crate) fn new(regime: Regime, moved: f64) -> Self {
+        let plane = regime.in_plane();
+        let hard = !plane || regime.depends_on_x();
+        let diagonal = (regime.dim() as f64 / 2.0).sqrt().max(1.0);
+        let stretch = diagonal * if plane { 1.0 } else { 2.0 };
         Self {
             decodes: 0.004,
             raw: 0.002,
@@ -80,7 +84,7 @@ impl Goals {
 impl ChartQuality {
     /// How far from the goals: the largest ratio of a defect to what is allowed of it. At most one is
     /// good enough.
-    pub fn shortfall(&self, goals: &Goals) -> f64 {
+    pub(crate) fn shortfall(&self, goals: &Goals) -> f64 {
         let defects = [
             (1.0 - self.inside.min(self.surface)) / goals.decodes,
             (1.0 - self.raw) / goals.raw,
@@ -94,13 +98,13 @@ impl ChartQuality {
 impl Quality {
     /// How far from the goals. Coverage and distances count as much as feasibility, so that a decoder
     /// which collapses to a few safe points is not rewarded.
-    pub fn shortfall(&self, goals: &Goals) -> f64 {
+    pub(crate) fn shortfall(&self, goals: &Goals) -> f64 {
         let coverage = (1.0 - self.coverage.unwrap_or(1.0)) / goals.uncovered;
         self.overall.shortfall(goals).max(coverage)
     }
 
     /// Figures by name, for observers.
-    pub fn figures(&self) -> Vec<(&'static str, f64)> {
+    pub(crate) fn figures(&self) -> Vec<(&'static str, f64)> {
         let overall = &self.overall;
         let mut figures = vec![
             ("raw", overall.raw),
@@ -117,7 +121,7 @@ impl Quality {
 impl Atlas {
     /// Projects rows of y at the given states of the pool: writes the outputs in working units, and
     /// returns the chart of every row.
-    pub fn project(
+    pub(crate) fn project(
         &self,
         pool: &Pool,
         y: &[f32],
@@ -165,7 +169,7 @@ impl Atlas {
     }
 
     /// Projects rows by one chart, whichever the gate would choose.
-    pub fn project_by(
+    pub(crate) fn project_by(
         &self,
         pool: &Pool,
         index: usize,
@@ -190,7 +194,7 @@ impl Atlas {
     }
 
     /// Decodes latent points of one chart into working units.
-    pub fn decode(
+    pub(crate) fn decode(
         &self,
         pool: &Pool,
         chart: usize,
@@ -226,17 +230,16 @@ impl Atlas {
 
     /// Measures on `samples` fresh inputs, and as many latent points inside and on the surface of
     /// every chart.
-    pub fn measure(&self, pool: &Pool, samples: usize, seed: u64) -> Quality {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    pub(crate) fn measure(&self, pool: &Pool, samples: usize, rng: &mut ChaCha8Rng) -> Quality {
         let mut cells = Cells::new(pool);
         let mut charts = vec![ChartQuality::default(); self.charts.len()];
         for (chart, quality) in charts.iter_mut().enumerate() {
             quality.inside =
-                self.measure_decodes(pool, chart, false, samples, &mut cells, &mut rng);
+                self.measure_decodes(pool, chart, sample::inside, samples, &mut cells, rng);
             quality.surface =
-                self.measure_decodes(pool, chart, true, samples, &mut cells, &mut rng);
+                self.measure_decodes(pool, chart, sample::surface, samples, &mut cells, rng);
         }
-        let overall = self.measure_inputs(pool, samples, &mut charts, &mut rng);
+        let overall = self.measure_inputs(pool, samples, &mut charts, rng);
         Quality {
             charts,
             overall,
@@ -248,7 +251,7 @@ impl Atlas {
         &self,
         pool: &Pool,
         chart: usize,
-        surface: bool,
+        sampler: Sampler,
         samples: usize,
         cells: &mut Cells,
         rng: &mut ChaCha8Rng,
@@ -258,23 +261,19 @@ impl Atlas {
         let mut feasible = 0;
         for start in (0..samples).step_by(BATCH) {
             let count = BATCH.min(samples - start);
-            let latent_dim = self.charts[chart].encoder.spec().outputs;
-            let mut latents = vec![0.0; count * latent_dim];
-            for latent in latents.chunks_exact_mut(latent_dim) {
-                if surface {
-                    sample::surface(&self.charts[chart].latent, latent, rng);
-                } else {
-                    sample::inside(&self.charts[chart].latent, latent, rng);
-                }
-            }
+            let TrainedChart {
+                encoder, latent, ..
+            } = &self.charts[chart];
+            let latents = sample::rows(sampler, latent, count, encoder.spec().outputs, rng);
             let states: Vec<u32> = (0..count)
                 .map(|_| rng.random_range(0..pool.states.len() as u32))
                 .collect();
             self.decode(pool, chart, &latents, &states, &mut tape, &mut decoded);
-            for (point, state) in decoded.chunks_exact(dim).zip(&states) {
-                feasible += usize::from(pool.contains(point, *state));
-                cells.visit(point);
-            }
+            let inside = pool.contains_rows(&decoded, &states);
+            feasible += inside.into_iter().filter(|inside| *inside).count();
+            decoded
+                .chunks_exact(dim)
+                .for_each(|point| cells.visit(point));
         }
         feasible as f64 / samples as f64
     }
@@ -305,10 +304,13 @@ impl Atlas {
                 pool.oracle.units().push(&raw, &mut y);
             }
             let chosen = self.project(pool, &y, &states, &mut out);
+            let passed = pool.contains_rows(&out, &states);
+            let feasible = pool.contains_rows(&y, &states);
             for row in 0..count {
                 let (input, output) = (&y[row * dim..][..dim], &out[row * dim..][..dim]);
-                let mut tally = InputTally::of(pool, input, output, states[row]);
-                tally.inputs = 1.0;
+                let boundary = pool.boundaries.get(states[row] as usize);
+                let answers = (feasible[row], passed[row]);
+                let mut tally = InputTally::of(boundary, input, output, answers);
                 if let Some(restorer) = restorer.as_ref().filter(|_| restorations > 0) {
                     let restored = tally.restore(pool, restorer, input, output, states[row], rng);
                     restorations -= usize::from(restored);
@@ -346,16 +348,23 @@ struct InputTally {
 }
 
 impl InputTally {
-    fn of(pool: &Pool, input: &[f32], output: &[f32], state: u32) -> Self {
+    /// One input, with what the set says of it and of its output.
+    fn of(
+        boundary: Option<&Boundary>,
+        input: &[f32],
+        output: &[f32],
+        (feasible, passed): (bool, bool),
+    ) -> Self {
         let mut tally = Self {
-            passed: f64::from(u8::from(pool.contains(output, state))),
+            inputs: 1.0,
+            passed: f64::from(u8::from(passed)),
             ..Self::default()
         };
         let distance = f64::from(squared_distance(input, output).sqrt());
-        if pool.contains(input, state) {
+        if feasible {
             tally.feasible = 1.0;
             tally.moved = distance;
-        } else if let Some(boundary) = pool.boundaries.get(state as usize) {
+        } else if let Some(boundary) = boundary {
             let nearest = boundary.nearest(input).map(|index| boundary.point(index));
             let least = nearest.map_or(0.0, |point| squared_distance(input, point).sqrt());
             tally.known = 1.0;
@@ -397,7 +406,7 @@ impl InputTally {
     }
 
     fn quality(&self) -> ChartQuality {
-        // A chart that no input reached has nothing to answer for.
+        // A chart that no input reached has no failures.
         let raw = if self.inputs > 0.0 {
             self.passed / self.inputs
         } else {
@@ -432,8 +441,8 @@ struct Cells {
 impl Cells {
     fn new(pool: &Pool) -> Self {
         // In three dimensions the cells are coarser, or nearly all of them would need more decodes.
-        let side = if pool.dim() < 3 { 0.1 } else { 0.25 };
-        let use_grid = pool.dim() <= 3 && pool.parameter_dim() == 0;
+        let side = if pool.regime().in_plane() { 0.1 } else { 0.25 };
+        let use_grid = pool.regime().is_filled();
         Self {
             visited: HashSet::new(),
             side,
@@ -461,18 +470,15 @@ impl Cells {
         if !self.use_grid {
             return None;
         }
-        let mut feasible = HashSet::new();
-        for row in pool.feasible.y.chunks_exact(pool.dim()) {
-            let key = self.key(row);
-            let middle: Vec<f32> = key.iter().map(|k| (*k as f32 + 0.5) * self.side).collect();
-            if pool.contains(&middle, 0) {
-                feasible.insert(key);
-            }
-        }
-        let reached = feasible
-            .iter()
-            .filter(|key| self.visited.contains(*key))
-            .count();
-        Some(reached as f64 / feasible.len().max(1) as f64)
+        let rows = pool.feasible.y.chunks_exact(pool.dim());
+        let keys: HashSet<Vec<i32>> = rows.map(|row| self.key(row)).collect();
+        let keys: Vec<Vec<i32>> = keys.into_iter().collect();
+        let middle = |k: &i32| (*k as f32 + 0.5) * self.side;
+        let middles: Vec<f32> = keys.iter().flatten().map(middle).collect();
+        let inside = pool.contains_rows(&middles, &vec![0; keys.len()]);
+        let feasible = keys.iter().zip(inside).filter(|(_, inside)| *inside);
+        let feasible: Vec<&Vec<i32>> = feasible.map(|(key, _)| key).collect();
+        let reached = feasible.iter().filter(|key| self.visited.contains(**key));
+        Some(reached.count() as f64 / feasible.len().max(1) as f64)
     }
 }

@@ -1,4 +1,4 @@
-//! What a decode costs that is not feasible by the margin.
+//! The penalty on decodes that are not feasible by the margin.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::Pool;
 use crate::data::boundary::Boundary;
 use crate::data::restore::Restorer;
-use crate::data::tree::squared_distance;
+use crate::tree::squared_distance;
 
 /// The penalty on decodes that are not inside the set by the margin.
 pub(super) struct Penalty<'a> {
@@ -24,13 +24,13 @@ pub(super) struct Penalty<'a> {
     pub(super) shifted: Vec<f32>,
 }
 
-/// A violation is taken for no larger distance than this.
+/// Violations are clipped to this distance.
 const FARTHEST: f32 = 1.0;
 
 impl Penalty<'_> {
-    /// The distance by which the point falls short, and in `pull` its gradient.
-    pub(super) fn evaluate(&mut self, state: u32, rng: &mut ChaCha8Rng) -> f32 {
-        let inside = self.pool.contains(&self.point, state);
+    /// The distance by which the point falls short, and in `pull` its gradient. `inside` is whether it is
+    /// feasible.
+    pub(super) fn evaluate(&mut self, inside: bool, state: u32, rng: &mut ChaCha8Rng) -> f32 {
         self.failures += usize::from(!inside);
         match self.restorer {
             None => self.by_boundary(inside, state),

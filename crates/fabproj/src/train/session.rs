@@ -1,8 +1,9 @@
-//! What a training talks to while it runs: observers, a store for checkpoints, and a wish to stop.
+//! A training's environment: observers, checkpoints, stop flag.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::checkpoints::Checkpoints;
 
 /// Something that happened in a training.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,39 +34,76 @@ pub enum Event<'a> {
         /// Figures by name.
         figures: &'a [(&'static str, f64)],
     },
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning {
         /// What, for a person.
         message: &'a str,
     },
 }
 
-/// Receives the events of a training, from any of its threads.
+/// Receives the events of a training, from any of its threads. Implemented for closures.
 pub trait Observer: Sync {
     /// Called for every event.
     fn observe(&self, event: &Event);
 }
 
-/// Keeps the state of unfinished units of work under their names.
-pub trait CheckpointStore: Sync {
-    /// The state saved last under the name.
-    fn load(&self, unit: &str) -> Option<Vec<u8>>;
-    /// Saves a state; a failure is reported to the user by the store and does not end the training.
-    fn save(&self, unit: &str, state: &[u8]);
+impl<F: Fn(&Event) + Sync> Observer for F {
+    fn observe(&self, event: &Event) {
+        self(event);
+    }
 }
 
-/// A training's surroundings. The default observes nothing, saves nothing and never stops.
+/// A training's environment. The default observes nothing, saves nothing and never stops.
+///
+/// ```
+/// use std::sync::atomic::AtomicBool;
+/// use fabproj::{Event, Session};
+///
+/// let print = |event: &Event| {
+///     if let Event::Progress { done, .. } = event {
+///         println!("{:.0} %", 100.0 * done);
+///     }
+/// };
+/// let stop = AtomicBool::new(false);
+/// let session = Session::new().observe(&print).stop(&stop);
+/// # let _ = session;
+/// ```
 #[derive(Default)]
 pub struct Session<'a> {
-    /// Who is told.
-    pub observers: Vec<&'a dyn Observer>,
-    /// Where checkpoints go.
-    pub store: Option<&'a dyn CheckpointStore>,
-    /// Set to true from outside to stop cleanly at the next step.
-    pub stop: Option<&'a AtomicBool>,
+    observers: Vec<&'a dyn Observer>,
+    checkpoints: Option<&'a Checkpoints>,
+    stop: Option<&'a AtomicBool>,
+    warned: AtomicBool,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    /// An environment without observers, checkpoints and stop flag.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an observer.
+    #[must_use]
+    pub fn observe(mut self, observer: &'a dyn Observer) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Sets where checkpoints go.
+    #[must_use]
+    pub fn checkpoints(mut self, checkpoints: &'a Checkpoints) -> Self {
+        self.checkpoints = Some(checkpoints);
+        self
+    }
+
+    /// Sets the stop flag: once it is true, the training saves a checkpoint and ends with
+    /// [`TrainError::Stopped`](crate::TrainError::Stopped).
+    #[must_use]
+    pub fn stop(mut self, stop: &'a AtomicBool) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
     /// Tells all observers.
     pub fn emit(&self, event: &Event) {
         self.observers
@@ -73,38 +111,39 @@ impl Session<'_> {
             .for_each(|observer| observer.observe(event));
     }
 
-    /// Whether the training should stop.
+    /// Whether the stop flag is set.
     pub fn stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// The saved state of a unit.
+    /// The saved state of a unit of work.
     pub fn load(&self, unit: &str) -> Option<Vec<u8>> {
-        self.store.and_then(|store| store.load(unit))
+        self.checkpoints
+            .and_then(|checkpoints| checkpoints.load(unit))
     }
 
-    /// Saves the state of a unit.
-    pub fn save(&self, unit: &str, state: impl FnOnce() -> Vec<u8>) {
-        if let Some(store) = self.store {
-            store.save(unit, &state());
+    /// Saves the state of a unit of work. A failure is a warning, said once: it does not end the training.
+    pub fn save(&self, unit: &str, state: impl FnOnce() -> io::Result<Vec<u8>>) {
+        let Some(checkpoints) = self.checkpoints else {
+            return;
+        };
+        let saved = state().and_then(|state| checkpoints.save(unit, &state));
+        if let Err(error) = saved
+            && !self.warned.swap(true, Ordering::Relaxed)
+        {
+            let message =
+                format!("cannot write checkpoints: {error}; training goes on without them");
+            self.emit(&Event::Warning { message: &message });
         }
     }
-}
 
-/// A store in memory, for tests and for programs that keep checkpoints elsewhere.
-#[derive(Default)]
-pub struct MemoryStore {
-    units: Mutex<BTreeMap<String, Vec<u8>>>,
-}
-
-impl CheckpointStore for MemoryStore {
-    fn load(&self, unit: &str) -> Option<Vec<u8>> {
-        self.units.lock().ok()?.get(unit).cloned()
-    }
-
-    fn save(&self, unit: &str, state: &[u8]) {
-        if let Ok(mut units) = self.units.lock() {
-            units.insert(unit.to_owned(), state.to_vec());
+    pub(super) fn claim(
+        &self,
+        identity: impl FnOnce() -> super::checkpoints::Identity,
+    ) -> Result<(), super::TrainError> {
+        match self.checkpoints {
+            Some(checkpoints) => checkpoints.claim(&identity()),
+            None => Ok(()),
         }
     }
 }

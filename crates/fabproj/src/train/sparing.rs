@@ -1,21 +1,21 @@
-//! Training within a number of membership queries, for sets that are costly to ask.
+//! Training with a limited number of membership queries, for expensive sets.
 //!
-//! The queries are spent on points where they tell most: some everywhere, most of them along bisections of
-//! the boundary. A discriminator learns the set from these points and answers in the set's place while the
-//! charts are trained.
+//! Some queries go to inputs of interest, most of them to bisections of the boundary. A discriminator learns
+//! the set from these points and answers instead of the set while the charts are trained.
 
-use fabproj_core::{Anchor, Model};
+use fabproj_core::{Anchor, Membership, Weights};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::config::ShapeConfig;
 use super::error::TrainError;
-use super::labelled::{LabelledConfig, learn_set};
+use super::labelled::{LabelledSettings, learn};
+use super::purpose::Purpose;
+use super::search::{self, Summary};
 use super::session::{Event, Session};
-use super::shape::{ShapeSummary, shape, stream};
+use super::settings::Settings;
 use crate::data::PoolError;
 use crate::data::labelled::{LabelledData, LabelledError};
-use crate::set::{ConstraintSet, Description, Interval, Learned};
+use crate::set::{Description, Interval, Learned, Set};
 
 /// Share of the queries that go to inputs of interest, wherever they are.
 const EVERYWHERE: f64 = 0.3;
@@ -23,57 +23,67 @@ const EVERYWHERE: f64 = 0.3;
 const WALKS: f64 = 0.4;
 /// Share of the queries that is left for testing anchors.
 const ANCHORS: f64 = 0.01;
-/// Halvings between a feasible and an infeasible point. More would only tell what is known already.
+/// Halvings between a feasible and an infeasible point. More would add little information.
 const HALVINGS: usize = 8;
 
-/// Trains by the `default` recipe with at most `queries` membership queries.
-pub(super) fn shape_sparingly(
-    set: &dyn ConstraintSet,
-    config: &ShapeConfig,
+/// Trains with at most `queries` membership queries.
+pub(super) fn train_sparingly(
+    set: &dyn Set,
+    settings: &Settings,
     queries: u64,
-    seed: u64,
     session: &Session,
-) -> Result<(Model, ShapeSummary), TrainError> {
+) -> Result<(Weights, Summary), TrainError> {
+    let seed = settings.seed;
     session.emit(&Event::Stage {
         name: "asking the set",
     });
-    let gathered = Gathering::new(set, queries, stream(seed, 3)).gather()?;
+    let gathered = Gathering::new(set, queries, Purpose::Queries.stream(seed)).gather()?;
     let fraction = gathered.fraction();
     let data = gathered.data()?;
-    let learned = learn_set("set", &data, &LabelledConfig::default(), seed, session)?;
-    let unlimited = ShapeConfig {
+    let learned = learn("set", &data, &LabelledSettings::default(), seed, session)?;
+    let unlimited = Settings {
         max_queries: None,
-        ..config.clone()
+        ..settings.clone()
     };
     let guess = Guess {
         set,
         learned: &learned,
     };
-    let (mut model, mut summary) = shape(&guess, &unlimited, seed, session)?;
-    let tested = model.anchors.len() as u64;
-    model.anchors.retain(|anchor| verified(set, anchor));
-    if model.anchors.is_empty() {
-        model.anchors = known_points(&model, &data, config.anchors);
+    let (mut weights, mut summary) = search::train(&guess, &unlimited, session)?;
+    let tested = weights.anchors.len() as u64;
+    let mut verified = verified(set, &weights.anchors).into_iter();
+    weights.anchors.retain(|_| verified.next() == Some(true));
+    if weights.anchors.is_empty() {
+        weights.anchors = known_points(&weights, &data, settings.anchors);
     }
     summary.feasible_fraction = fraction;
     summary.queries = data.rows() as u64 + tested;
     summary.calibration = Some(learned.record().calibration);
-    Ok((model, summary))
+    Ok((weights, summary))
 }
 
-fn verified(set: &dyn ConstraintSet, anchor: &Anchor) -> bool {
-    let wide = |values: &[f32]| values.iter().map(|v| f64::from(*v)).collect::<Vec<_>>();
-    set.contains(&wide(&anchor.point), &wide(&anchor.parameters))
+fn verified(set: &dyn Set, anchors: &[Anchor]) -> Vec<bool> {
+    let wide = |of: fn(&Anchor) -> &[f32]| -> Vec<f64> {
+        let values = anchors.iter().flat_map(of);
+        values.map(|value| f64::from(*value)).collect()
+    };
+    let mut verified = vec![false; anchors.len()];
+    set.contains_rows(
+        &wide(|anchor| &anchor.point),
+        &wide(|anchor| &anchor.x),
+        &mut verified,
+    );
+    verified
 }
 
 /// Feasible points that were asked about, as anchors without a latent that leads to them.
-fn known_points(model: &Model, data: &LabelledData, count: usize) -> Vec<Anchor> {
+fn known_points(weights: &Weights, data: &LabelledData, count: usize) -> Vec<Anchor> {
     let narrow = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
     let feasible = (0..data.rows()).filter(|row| data.labels()[*row]);
     let anchor = |row: usize| Anchor {
         chart: 0,
-        latent: vec![0.0; model.charts[0].encoder.outputs()],
-        parameters: narrow(data.x(row)),
+        latent: vec![0.0; weights.charts[0].encoder.outputs()],
+        x: narrow(data.x(row)),
         point: narrow(data.y(row)),
     };
     feasible.take(count).map(anchor).collect()
@@ -81,21 +91,27 @@ fn known_points(model: &Model, data: &LabelledData, count: usize) -> Vec<Anchor>
 
 /// The set with the membership test of its discriminator.
 struct Guess<'a> {
-    set: &'a dyn ConstraintSet,
+    set: &'a dyn Set,
     learned: &'a Learned,
 }
 
-impl ConstraintSet for Guess<'_> {
+impl Membership for Guess<'_> {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        self.learned.contains(y, x)
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        self.learned.contains_rows(y, x, inside);
+    }
+}
+
+impl Set for Guess<'_> {
     fn dim(&self) -> usize {
         self.set.dim()
     }
 
-    fn parameter_dim(&self) -> usize {
-        self.set.parameter_dim()
-    }
-
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        self.learned.contains(y, x)
+    fn x_dim(&self) -> usize {
+        self.set.x_dim()
     }
 
     fn bounds(&self) -> Vec<Interval> {
@@ -106,8 +122,8 @@ impl ConstraintSet for Guess<'_> {
         self.set.draw_input(x, uniform, y);
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.set.parameter_bounds()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.set.x_bounds()
     }
 
     fn description(&self) -> Description {
@@ -115,13 +131,13 @@ impl ConstraintSet for Guess<'_> {
     }
 }
 
-/// Points of which the set has told whether they are feasible.
+/// Points that the set has labelled.
 struct Gathering<'a> {
-    set: &'a dyn ConstraintSet,
-    /// Points that may be asked about.
+    set: &'a dyn Set,
+    /// The largest number of points.
     most: usize,
-    points: Vec<f64>,
-    parameters: Vec<f64>,
+    y: Vec<f64>,
+    x: Vec<f64>,
     labels: Vec<bool>,
     /// How many of the first were inputs of interest.
     inputs: usize,
@@ -129,12 +145,12 @@ struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    fn new(set: &'a dyn ConstraintSet, queries: u64, rng: ChaCha8Rng) -> Self {
+    fn new(set: &'a dyn Set, queries: u64, rng: ChaCha8Rng) -> Self {
         Self {
             set,
             most: ((1.0 - ANCHORS) * queries as f64) as usize,
-            points: Vec::new(),
-            parameters: Vec::new(),
+            y: Vec::new(),
+            x: Vec::new(),
             labels: Vec::new(),
             inputs: 0,
             rng,
@@ -144,11 +160,14 @@ impl<'a> Gathering<'a> {
     fn gather(mut self) -> Result<Self, PoolError> {
         let share = |share: f64| (share * self.most as f64) as usize;
         let (everywhere, walks) = (share(EVERYWHERE), share(WALKS));
-        while self.labels.len() < everywhere {
-            let x = self.draw_parameters();
+        for _ in 0..everywhere {
+            let x = self.draw_x();
             let y = self.draw_input(&x);
-            self.ask(&y, &x);
+            self.y.extend(y);
+            self.x.extend(x);
         }
+        self.labels.resize(everywhere, false);
+        self.set.contains_rows(&self.y, &self.x, &mut self.labels);
         self.inputs = self.labels.len();
         let found = self.labels.iter().filter(|label| **label).count();
         let drawn = self.inputs as u64;
@@ -181,23 +200,23 @@ impl<'a> Gathering<'a> {
     fn data(self) -> Result<LabelledData, LabelledError> {
         LabelledData::new(
             self.set.names(),
-            self.points,
-            self.set.parameter_names(),
-            self.parameters,
+            self.y,
+            self.set.x_names(),
+            self.x,
             self.labels,
         )
     }
 
     fn ask(&mut self, y: &[f64], x: &[f64]) -> bool {
         let label = self.set.contains(y, x);
-        self.points.extend_from_slice(y);
-        self.parameters.extend_from_slice(x);
+        self.y.extend_from_slice(y);
+        self.x.extend_from_slice(x);
         self.labels.push(label);
         label
     }
 
-    fn draw_parameters(&mut self) -> Vec<f64> {
-        let bounds = self.set.parameter_bounds().into_iter();
+    fn draw_x(&mut self) -> Vec<f64> {
+        let bounds = self.set.x_bounds().into_iter();
         bounds
             .map(|(low, high)| low + (high - low) * self.rng.random::<f64>())
             .collect()
@@ -210,15 +229,15 @@ impl<'a> Gathering<'a> {
         y
     }
 
-    /// A random point with the given label, and its parameters.
+    /// A random point with the given label, and its x.
     fn pick(&mut self, label: bool) -> (Vec<f64>, Vec<f64>) {
-        let (dim, parameter_dim) = (self.set.dim(), self.set.parameter_dim());
+        let (dim, x_dim) = (self.set.dim(), self.set.x_dim());
         loop {
             let row = self.rng.random_range(0..self.labels.len());
             if self.labels[row] == label {
                 return (
-                    self.points[row * dim..][..dim].to_vec(),
-                    self.parameters[row * parameter_dim..][..parameter_dim].to_vec(),
+                    self.y[row * dim..][..dim].to_vec(),
+                    self.x[row * x_dim..][..x_dim].to_vec(),
                 );
             }
         }

@@ -16,7 +16,7 @@ use fab_saferl::shield::Rule;
 use fab_saferl::task::{canonical, open};
 use fabproj_cli::options::Common;
 use fabproj_cli::show;
-use fabproj_cli::train::Settings;
+use fabproj_cli::train::SettingOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -55,7 +55,7 @@ pub struct Arguments {
     refresh: Option<PathBuf>,
 
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingOptions,
 }
 
 /// Everything that a guard depends on, beside the task.

@@ -15,7 +15,7 @@ use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::interrupt::{STOPPED, stop_on_interrupt};
 use fabproj_cli::options::Common;
 use fabproj_cli::show;
-use fabproj_cli::train::Settings;
+use fabproj_cli::train::SettingOptions;
 use serde_json::Value;
 
 use super::guard::GuardOptions;
@@ -34,7 +34,7 @@ const BASELINES: [&str; 2] = ["zero", "random"];
                   the same command continues, to the same policy bit for bit. --quick trains for 200,000 steps.\n\n\
                   Example:\n  fab-paper rl train --quick\n  \
                   fab-paper rl train --task goal2 --algorithm ppo-lag --seeds 0,1,2 \
-                  --set algorithm.multiplier.cost_limit=10"
+                  --setting algorithm.multiplier.cost_limit=10"
 )]
 pub struct Arguments {
     /// The task: double-integrator, goal1, goal2, push1, push2
@@ -65,7 +65,7 @@ pub struct Arguments {
     guard: GuardOptions,
 
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingOptions,
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {

@@ -18,9 +18,9 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Train and examine methods; what is finished is kept, and never repeated
+    /// Train and evaluate methods; finished runs are kept and never repeated
     Run(run::Arguments),
-    /// Write what is in a store as tables and figures: HTML, Markdown, LaTeX, CSV
+    /// Write the tables and figures of a store: HTML, Markdown, LaTeX, CSV
     Report(report::Arguments),
 }
 

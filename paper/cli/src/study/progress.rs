@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use fab_study::plan::{Event, Observer};
-
+use fab_study::plan::{Pending, Plan};
+use fabproj::{Event, Observer};
 use fabproj_cli::bar::{Bar, whole_seconds};
 
 /// Shows how far a study is, what it does and the time left.
@@ -18,6 +18,18 @@ impl Progress {
             bar: Bar::new(quiet),
             running: Mutex::new(Vec::new()),
         }
+    }
+
+    /// Says what is to be done.
+    pub fn announce(&self, plan: &Plan, pending: &Pending<'_>, threads: usize) {
+        let runs = plan.runs.len() + plan.searches.len();
+        self.bar.say(&format!(
+            "{runs} runs, {} of them finished before; {} projectors to train first; about {}",
+            pending.kept,
+            pending.projectors(),
+            whole_seconds(pending.seconds(threads))
+        ));
+        self.bar.advance(0.0);
     }
 
     /// Removes the bar.
@@ -36,24 +48,11 @@ impl Progress {
 impl Observer for Progress {
     fn observe(&self, event: &Event<'_>) {
         match event {
-            Event::Planned {
-                runs,
-                kept,
-                projectors,
-                seconds,
-            } => {
-                self.bar.say(&format!(
-                    "{runs} runs, {kept} of them finished before; {projectors} projectors to train first; \
-                     about {}",
-                    whole_seconds(*seconds)
-                ));
-                self.bar.advance(0.0);
+            Event::Progress { unit, step: 0, .. } => {
+                self.show_running(|running| running.push((*unit).to_owned()))
             }
-            Event::Started { name } => {
-                self.show_running(|running| running.push((*name).to_owned()))
-            }
-            Event::Finished { name, done } => {
-                self.show_running(|running| running.retain(|other| other != name));
+            Event::Progress { unit, done, .. } => {
+                self.show_running(|running| running.retain(|other| other != unit));
                 self.bar.advance(*done);
             }
             Event::Warning { message } => self.bar.say(&format!("warning: {message}")),

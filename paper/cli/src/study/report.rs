@@ -13,8 +13,8 @@ use fabproj_cli::show;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "The page is one file that needs no network. If a store holds results of several efforts or \
-                  numbers of problems, the largest group that belongs together is reported for each table.\n\n\
+    after_help = "study.html is one file that needs no network. If a store holds results of several efforts or \
+                  numbers of problems, each table shows the largest group that belongs together.\n\n\
                   Example:\n  fab-paper study report -o report"
 )]
 pub struct Arguments {
@@ -22,11 +22,11 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER", default_value = "study")]
     store: PathBuf,
 
-    /// The folder to write to; it is made if it is not there
+    /// The folder to write to; created if missing
     #[arg(short, long, value_name = "FOLDER", default_value = "study-report")]
     output: PathBuf,
 
-    /// Figures of `cargo xtask bench --only answer --json FILE`, to be shown beside ours
+    /// Figures of `cargo xtask bench --only answer --json FILE` to show beside ours
     #[arg(long, value_name = "FILE")]
     speed: Option<PathBuf>,
 }
@@ -34,7 +34,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     if !arguments.store.is_dir() {
         return Err(wrong_usage(format!(
-            "there is no store {}: `fab-paper study run` makes one, --store names another",
+            "no store at {}: `fab-paper study run` makes one, --store names another",
             arguments.store.display()
         )));
     }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use fab_study::plan::{Outcome, Plan, Selection, execute};
+use fab_study::plan::{Outcome, Pending, Plan, Selection};
 use fab_study::protocol::Protocol;
 use fab_study::store::{Found, RunRecord, Store};
 use fab_study::table::{Cell, Estimate, Table, tables};
-use fab_study::{Effort, Objective, StudyError, Workshop};
+use fab_study::{Context, Effort, Objective, StudyError};
 
 use super::progress::Progress;
 use fabproj_cli::failure::wrong_usage;
@@ -18,8 +18,8 @@ use fabproj_cli::show;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Results are kept in the store, a folder of small files: after Ctrl-C (exit code 130), a crash or \
-                  a full disk the same command goes on, and several processes may work on one store.\n\n\
+    after_help = "The store, a folder of small files, keeps the results: after Ctrl-C (exit code 130), a crash or a \
+                  full disk the same command resumes the study. Several processes may work on one store.\n\n\
                   Example:\n  fab-paper study run --quick\n  \
                   fab-paper study run --sets two-moons,star-shaped --methods fab,fabproj --seeds 101,102"
 )]
@@ -73,18 +73,20 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let plan = Plan::new(&arguments.selection(common), &arguments.effort()).map_err(wrong_usage)?;
     let store = Store::open(&arguments.store)?;
     let progress = Progress::new(common.quiet);
-    let shop = Workshop::in_memory(arguments.effort())
+    let context = Context::in_memory(arguments.effort())
         .with_protocol(arguments.protocol())
         .with_store(&store)
         .with_observer(&progress)
         .with_stop(stop_on_interrupt()?);
     let threads = rayon::current_num_threads();
-    let outcome = execute(&plan, &shop, &store, threads, &progress);
+    let pending = Pending::of(&plan, &context, &store)?;
+    progress.announce(&plan, &pending, threads);
+    let outcome = pending.execute(threads);
     progress.finish();
     match outcome {
-        Ok(outcome) => report(&plan, &shop, &store, &outcome, common),
+        Ok(outcome) => report(&plan, &context, &store, &outcome, common),
         Err(StudyError::Stopped) => {
-            common.note("stopped; finished runs are kept, the same command goes on");
+            common.note("stopped; finished runs are kept, the same command resumes the study");
             Ok(ExitCode::from(STOPPED))
         }
         Err(error) => Err(error.into()),
@@ -124,14 +126,14 @@ impl Arguments {
 /// Prints the tables of the plan's runs.
 fn report(
     plan: &Plan,
-    shop: &Workshop<'_>,
+    context: &Context<'_>,
     store: &Store,
     outcome: &Outcome,
     common: &Common,
 ) -> Result<ExitCode> {
     let mut records: Vec<RunRecord> = Vec::new();
     for run in &plan.runs {
-        if let Found::This(record) = store.run(&run.key(shop.effort(), shop.protocol()))? {
+        if let Found::This(record) = store.run(&run.key(context.effort(), context.protocol()))? {
             records.push(record);
         }
     }

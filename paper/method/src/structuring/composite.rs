@@ -36,8 +36,8 @@ impl Structuring {
         let first = self.encoded_start(batch.labels.len()) * dim;
         let counted = |label: bool| label || !self.mask;
         let count = batch.labels.iter().filter(|label| counted(**label)).count();
-        let share = error_share(self.config.reconstruction, count, dim);
-        let weight = self.config.weights.reconstruction;
+        let share = error_share(self.settings.reconstruction, count, dim);
+        let weight = self.settings.weights.reconstruction;
         let scratch = &mut self.scratch;
         let outputs = scratch.decodes[first..].chunks_exact(dim);
         let derivatives = scratch.d_output[first..].chunks_exact_mut(dim);
@@ -57,7 +57,10 @@ impl Structuring {
         let (shape, inputs) = (self.autoencoder.shape, self.autoencoder.inputs());
         let (dim, rows) = (shape.dim, batch.labels.len());
         let (encoded, ball) = (self.encoded_start(rows), self.ball_start(rows));
-        let (feasibility, latent) = (self.config.weights.feasibility, self.config.weights.latent);
+        let (feasibility, latent) = (
+            self.settings.weights.feasibility,
+            self.settings.weights.latent,
+        );
         let Some(discriminator) = &mut self.discriminator else {
             return;
         };
@@ -104,12 +107,12 @@ impl Structuring {
 
     fn geometry(&mut self, rows: usize) -> f64 {
         let shape = self.autoencoder.shape;
-        let rows = self.config.geometry_rows.min(rows);
+        let rows = self.settings.geometry_rows.min(rows);
         let jacobians = self.autoencoder.decoders.jacobians(rows);
         self.geometry.variance(
             jacobians,
             (shape.dim, shape.latent_dim),
-            self.config.weights.geometry,
+            self.settings.weights.geometry,
             &mut self.scratch.d_jacobians,
         )
     }
@@ -118,8 +121,8 @@ impl Structuring {
     fn pull_encoder(&mut self, batch: Batch<'_>) -> f64 {
         let (shape, rows) = (self.autoencoder.shape, batch.labels.len());
         let first = self.encoded_start(rows) * shape.inputs();
-        let weight = self.config.weights.hinge / rows as f32;
-        let (radius, scratch) = (self.config.radius, &mut self.scratch);
+        let weight = self.settings.weights.hinge / rows as f32;
+        let (radius, scratch) = (self.settings.radius, &mut self.scratch);
         scratch.d_latent.clear();
         let joined = scratch.joined[first..].chunks_exact(shape.inputs());
         let pulled = scratch.d_joined[first..].chunks_exact(shape.inputs());

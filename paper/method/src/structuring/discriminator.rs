@@ -11,12 +11,12 @@ impl Structuring {
             return 0.0;
         }
         self.gather_known_rows(batch, judge);
-        let steps = self.config.discriminator_steps;
+        let steps = self.settings.discriminator_steps;
         let mut sum = 0.0;
         for step in 0..steps {
             sum += self.accumulate_discriminator(batch, step, judge);
             if let Some(discriminator) = &mut self.discriminator {
-                discriminator.update(self.config.discriminator_rate);
+                discriminator.update(self.settings.discriminator_rate);
             }
         }
         sum / steps.max(1) as f64

@@ -14,10 +14,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::autoencoder::{Autoencoder, join};
-use super::config::{DiscriminatorRows, GeometryPoints, PaperConfig};
 use super::geometry::Geometry;
 use super::learner::Learner;
 use super::losses::Losses;
+use super::settings::{DiscriminatorRows, GeometryPoints, PaperSettings};
 use fabproj_nn::sample;
 use fabproj_nn::{MlpSpec, SpecError};
 
@@ -42,7 +42,7 @@ pub(super) trait Judge {
 pub(super) struct Structuring {
     pub(super) autoencoder: Autoencoder,
     pub(super) discriminator: Option<Learner>,
-    config: PaperConfig,
+    settings: PaperSettings,
     mask: bool,
     positive_weight: f32,
     geometry: Geometry,
@@ -76,20 +76,20 @@ struct Scratch {
 impl Structuring {
     pub(super) fn new(
         autoencoder: Autoencoder,
-        config: &PaperConfig,
+        settings: &PaperSettings,
         mask: bool,
         positive_weight: f32,
         rng: &mut ChaCha8Rng,
     ) -> Result<Self, SpecError> {
-        let discriminator = config
+        let discriminator = settings
             .use_discriminator
-            .then(|| MlpSpec::new(autoencoder.inputs(), &config.discriminator, 1))
+            .then(|| MlpSpec::new(autoencoder.inputs(), &settings.discriminator, 1))
             .map(|spec| Learner::new(spec, rng))
             .transpose()?;
         Ok(Self {
             autoencoder,
             discriminator,
-            config: config.clone(),
+            settings: settings.clone(),
             mask,
             positive_weight,
             geometry: Geometry::default(),
@@ -114,7 +114,7 @@ impl Structuring {
         self.forward(batch.rows, rows);
         let discriminator = self.teach_discriminator(batch, judge);
         let losses = self.accumulate(batch);
-        self.autoencoder.update(self.config.phase_two_rate);
+        self.autoencoder.update(self.settings.phase_two_rate);
         Losses {
             discriminator,
             ..losses
@@ -124,7 +124,7 @@ impl Structuring {
     /// Updates of the discriminator per batch.
     pub(super) fn discriminator_steps(&self) -> u64 {
         match self.discriminator {
-            Some(_) => self.config.discriminator_steps as u64,
+            Some(_) => self.settings.discriminator_steps as u64,
             None => 0,
         }
     }
@@ -132,22 +132,22 @@ impl Structuring {
     /// Whether the discriminator sees points that the networks made.
     fn generates(&self) -> bool {
         self.discriminator.is_some()
-            && self.config.discriminator_steps > 0
+            && self.settings.discriminator_steps > 0
             && !self.mask
-            && self.config.discriminator_rows == DiscriminatorRows::RealAndGenerated
+            && self.settings.discriminator_rows == DiscriminatorRows::RealAndGenerated
     }
 
     /// Whether some loss of the autoencoder needs points of the ball.
     fn needs_ball(&self) -> bool {
         let geometry =
-            self.geometry_weight() > 0.0 && self.config.geometry_points == GeometryPoints::Ball;
-        geometry || (self.discriminator.is_some() && self.config.weights.latent > 0.0)
+            self.geometry_weight() > 0.0 && self.settings.geometry_points == GeometryPoints::Ball;
+        geometry || (self.discriminator.is_some() && self.settings.weights.latent > 0.0)
     }
 
     fn geometry_weight(&self) -> f32 {
-        match self.config.geometry_rows {
+        match self.settings.geometry_rows {
             0 | 1 => 0.0,
-            _ => self.config.weights.geometry,
+            _ => self.settings.weights.geometry,
         }
     }
 
@@ -158,7 +158,7 @@ impl Structuring {
 
     /// The first of the encoded rows in the decoders' pass. Rows whose Jacobian is wanted come first.
     fn encoded_start(&self, rows: usize) -> usize {
-        match self.config.geometry_points {
+        match self.settings.geometry_points {
             GeometryPoints::Encodings => 0,
             GeometryPoints::Ball => self.ball_rows(rows),
         }
@@ -166,7 +166,7 @@ impl Structuring {
 
     /// The first of the ball rows.
     fn ball_start(&self, rows: usize) -> usize {
-        match self.config.geometry_points {
+        match self.settings.geometry_points {
             GeometryPoints::Encodings => rows,
             GeometryPoints::Ball => 0,
         }
@@ -174,7 +174,7 @@ impl Structuring {
 
     fn draw_ball(&mut self, rows: usize, rng: &mut ChaCha8Rng) {
         let latent_dim = self.autoencoder.shape.latent_dim;
-        let ball = self.config.latent_set();
+        let ball = self.settings.latent_set();
         self.scratch
             .ball
             .resize(self.ball_rows(rows) * latent_dim, 0.0);
@@ -186,7 +186,7 @@ impl Structuring {
     /// Decodes the latents of all of the discriminator's steps: tanh of a normal, one per row.
     fn decode_cube(&mut self, rows: &[f32], count: usize, rng: &mut ChaCha8Rng) {
         let shape = self.autoencoder.shape;
-        let steps = self.config.discriminator_steps;
+        let steps = self.settings.discriminator_steps;
         let scratch = &mut self.scratch;
         scratch
             .cube_latents
@@ -239,7 +239,7 @@ impl Structuring {
     }
 }
 
-/// Appends points joined with the parameters of rows `[y, x]`.
+/// Appends points joined with the x of rows `[y, x]`.
 fn append_rows(to: &mut Vec<f32>, points: &[f32], rows: &[f32], dim: usize) {
     let count = points.len() / dim;
     let inputs = rows.len() / count.max(1);

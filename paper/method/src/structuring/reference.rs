@@ -4,8 +4,8 @@
 use fabproj_core::Activation;
 
 use super::Structuring;
-use crate::config::{GeometryPoints, Reconstruction};
 use crate::losses::Losses;
+use crate::settings::{GeometryPoints, Reconstruction};
 use fabproj_nn::MlpSpec;
 
 /// A number with its derivative in one direction.
@@ -150,7 +150,7 @@ pub(super) struct Problem {
 
 /// The composite loss's parts, from the definitions.
 pub(super) fn losses(step: &Structuring, nets: &Nets, problem: &Problem) -> Losses {
-    let (config, dim) = (&step.config, problem.dim);
+    let (settings, dim) = (&step.settings, problem.dim);
     let weight = f64::from(step.positive_weight);
     let count = problem.rows.len() as f64;
     let mut sums = Losses::default();
@@ -166,15 +166,15 @@ pub(super) fn losses(step: &Structuring, nets: &Nets, problem: &Problem) -> Loss
             sums.reconstruction += squares.sum::<f64>();
         }
         let norm = latent.iter().map(|z| z * z).sum::<f64>().sqrt();
-        let radius = f64::from(config.radius);
+        let radius = f64::from(settings.radius);
         let beyond = if label { norm - radius } else { radius - norm };
         sums.hinge += beyond.max(0.0) / count;
         sums.feasibility += nets.entropy(&output, x, label || step.mask, weight) / count;
         let ball = &problem.ball[index];
         let decoded = primal(&nets.decode(&constant(&[&ball[..], x].concat())));
         sums.latent += nets.entropy(&decoded, x, true, weight) / count;
-        if index < config.geometry_rows {
-            let at = match config.geometry_points {
+        if index < settings.geometry_rows {
+            let at = match settings.geometry_points {
                 GeometryPoints::Encodings => &latent,
                 GeometryPoints::Ball => ball,
             };
@@ -182,7 +182,7 @@ pub(super) fn losses(step: &Structuring, nets: &Nets, problem: &Problem) -> Loss
         }
     }
     sums.reconstruction /= counted
-        * match config.reconstruction {
+        * match settings.reconstruction {
             Reconstruction::Mean => dim as f64,
             Reconstruction::Sum => 1.0,
         };
@@ -194,7 +194,7 @@ pub(super) fn losses(step: &Structuring, nets: &Nets, problem: &Problem) -> Loss
 
 /// The weighted sum.
 pub(super) fn total(step: &Structuring, losses: &Losses) -> f64 {
-    let weights = &step.config.weights;
+    let weights = &step.settings.weights;
     f64::from(weights.reconstruction) * losses.reconstruction
         + f64::from(weights.feasibility) * losses.feasibility
         + f64::from(weights.latent) * losses.latent

@@ -4,8 +4,8 @@ use rand::SeedableRng;
 
 use super::reference::{self, Nets, Problem};
 use super::*;
-use crate::config::{PaperConfig, Reconstruction};
-use crate::weights::LossWeights;
+use crate::loss_weights::LossWeights;
+use crate::settings::{PaperSettings, Reconstruction};
 
 const ROWS: usize = 7;
 
@@ -33,8 +33,8 @@ struct Example {
     oracle: Vec<bool>,
 }
 
-fn tiny() -> PaperConfig {
-    PaperConfig {
+fn tiny() -> PaperSettings {
+    PaperSettings {
         encoder_width: 7,
         encoder_depth: 2,
         decoder_width: 6,
@@ -50,14 +50,14 @@ fn tiny() -> PaperConfig {
             geometry: 0.3,
             hinge: 0.9,
         },
-        ..PaperConfig::released()
+        ..PaperSettings::released()
     }
 }
 
 impl Example {
-    fn new(config: &PaperConfig, parameter_dim: usize, mask: bool, seed: u64) -> Self {
+    fn new(settings: &PaperSettings, x_dim: usize, mask: bool, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut autoencoder = Autoencoder::new(config, (2, parameter_dim), &mut rng).unwrap();
+        let mut autoencoder = Autoencoder::new(settings, (2, x_dim), &mut rng).unwrap();
         // Larger latents than a fresh encoder gives, so that both sides of the hinge are seen.
         let encoder = &mut autoencoder.encoder.network;
         let last = encoder.spec().layer_count() - 1;
@@ -65,8 +65,8 @@ impl Example {
             .weights_mut(last)
             .iter_mut()
             .for_each(|weight| *weight *= 4.0);
-        let step = Structuring::new(autoencoder, config, mask, 2.5, &mut rng).unwrap();
-        let width = 2 + parameter_dim;
+        let step = Structuring::new(autoencoder, settings, mask, 2.5, &mut rng).unwrap();
+        let width = 2 + x_dim;
         let rows = (0..ROWS * width).map(|_| rng.random_range(-1.5f32..1.5));
         let mut example = Self {
             step,
@@ -101,7 +101,7 @@ impl Example {
         ball.resize(ROWS, vec![0.0; shape.latent_dim]);
         Problem {
             dim: shape.dim,
-            rows: wide(&self.rows, shape.dim + shape.parameter_dim),
+            rows: wide(&self.rows, shape.dim + shape.x_dim),
             labels: self.labels.clone(),
             oracle: self.oracle.clone(),
             ball,
@@ -119,7 +119,7 @@ impl Example {
         });
         let nets = Nets::of(&self.step);
         let expected = reference::losses(&self.step, &nets, &problem);
-        let weights = self.step.config.weights.named();
+        let weights = self.step.settings.weights.named();
         let both = losses.named().into_iter().zip(expected.named());
         for (((name, value), (_, expected)), (_, weight)) in both.zip(weights) {
             // A loss without weight need not be computed.
@@ -165,11 +165,11 @@ impl Example {
 #[test]
 fn the_composite_loss_has_the_gradient_of_its_differences() {
     for seed in 0..3 {
-        for parameter_dim in [0, 1] {
+        for x_dim in [0, 1] {
             for decoders in [1, 2, 3] {
-                let config = PaperConfig { decoders, ..tiny() };
-                let what = format!("{decoders} decoders, {parameter_dim} parameters");
-                Example::new(&config, parameter_dim, false, seed).check(&what);
+                let settings = PaperSettings { decoders, ..tiny() };
+                let what = format!("{decoders} decoders, {x_dim} coordinates of x");
+                Example::new(&settings, x_dim, false, seed).check(&what);
             }
         }
     }
@@ -177,10 +177,10 @@ fn the_composite_loss_has_the_gradient_of_its_differences() {
 
 #[test]
 fn so_do_the_variants() {
-    for (what, config) in [
+    for (what, settings) in [
         (
             "text",
-            PaperConfig {
+            PaperSettings {
                 geometry_points: GeometryPoints::Ball,
                 reconstruction: Reconstruction::Sum,
                 discriminator_rows: DiscriminatorRows::Real,
@@ -191,7 +191,7 @@ fn so_do_the_variants() {
         ("no hinge", tiny().without_hinge()),
         (
             "more latents than coordinates",
-            PaperConfig {
+            PaperSettings {
                 latent_dim: Some(3),
                 decoders: 2,
                 ..tiny()
@@ -199,14 +199,14 @@ fn so_do_the_variants() {
         ),
         (
             "fewer latents than coordinates",
-            PaperConfig {
+            PaperSettings {
                 latent_dim: Some(1),
                 ..tiny()
             },
         ),
     ] {
         for mask in [false, true] {
-            Example::new(&config, 1, mask, 5).check(what);
+            Example::new(&settings, 1, mask, 5).check(what);
         }
     }
 }
@@ -222,8 +222,8 @@ fn each_loss_alone_has_its_gradient() {
             geometry: 0.0,
             hinge: 0.0,
         };
-        let config = PaperConfig { weights, ..tiny() };
-        Example::new(&config, 0, false, 9).check("alone");
+        let settings = PaperSettings { weights, ..tiny() };
+        Example::new(&settings, 0, false, 9).check("alone");
     }
 }
 
@@ -234,11 +234,11 @@ fn the_discriminator_has_the_gradient_of_its_differences() {
         (DiscriminatorRows::Real, false),
         (DiscriminatorRows::RealAndGenerated, true),
     ] {
-        let config = PaperConfig {
+        let settings = PaperSettings {
             discriminator_rows: rows,
             ..tiny()
         };
-        let mut example = Example::new(&config, 1, mask, 3);
+        let mut example = Example::new(&settings, 1, mask, 3);
         let problem = example.problem();
         let cube: Vec<Vec<f64>> = example
             .step

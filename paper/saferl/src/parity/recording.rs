@@ -31,7 +31,7 @@ pub(super) struct Recording {
     pub randoms: Array,
     warm_starts: Array,
     goals: Array,
-    first_positions: Array,
+    pub first_positions: Array,
     first_velocities: Array,
     first_warm_start: Array,
 }

@@ -16,59 +16,31 @@ const SENSORS: usize = 12;
 /// 6.5e-5.
 const REST: f64 = 1e-4;
 
+type Outcome = std::result::Result<(), EnvironmentError>;
+
 /// Restarts every step from the recorded state before it and compares what it gives.
 ///
 /// Whole episodes cannot be compared: the robot's yaw control is chaotic, and a difference in the last
 /// bit grows to millimetres within a hundred steps.
 pub(super) fn replay(recording: &Recording, sleep: bool) -> Result<Comparison> {
-    let mut environment = SafetyGym::with_sleep(recording.task, sleep);
-    let mut comparison = Comparison::new(&recording.path, recording.task, sleep);
-    let mut observation = vec![0.0; environment.observation_dim()];
+    let environment = SafetyGym::with_sleep(recording.task, sleep);
     check_shapes(recording, &environment)?;
+    let mut replay = Replay {
+        recording,
+        observation: vec![0.0; environment.observation_dim()],
+        environment,
+        comparison: Comparison::new(&recording.path, recording.task, sleep),
+    };
     let failed = |step, source| ParityError::Environment {
         path: recording.path.clone(),
         step,
         source,
     };
-    environment
-        .reset(recording.seed, &mut observation)
-        .and_then(|()| compare_reset(recording, &environment, &observation, &mut comparison))
-        .map_err(|source| failed(0, source))?;
+    replay.reset().map_err(|source| failed(0, source))?;
     for step in 0..recording.steps() {
-        environment
-            .restart(&recording.state_before(step))
-            .and_then(|()| environment.step(recording.actions.row(step), &mut observation))
-            .and_then(|outcome| {
-                compare_random(recording, &environment, step, &mut comparison)?;
-                let activity = activity(recording, environment.touched()?, step);
-                compare_outcome(recording, &environment, step, &outcome, &mut comparison);
-                let positions = environment.physical_state()?.positions;
-                let mut note = |quantity, deviation| {
-                    comparison.note(activity, quantity, deviation);
-                };
-                let recorded = recording.observations.row(step);
-                note(
-                    Quantity::Positions,
-                    largest(&positions, recording.positions.row(step)),
-                );
-                note(
-                    Quantity::Sensors,
-                    largest(&observation[..SENSORS], &recorded[..SENSORS]),
-                );
-                note(
-                    Quantity::Lidars,
-                    largest(&observation[SENSORS..], &recorded[SENSORS..]),
-                );
-                note(
-                    Quantity::Reward,
-                    (outcome.reward - recording.rewards.values[step]).abs(),
-                );
-                comparison.count_step(activity);
-                Ok(())
-            })
-            .map_err(|source| failed(step, source))?;
+        replay.step(step).map_err(|source| failed(step, source))?;
     }
-    Ok(comparison)
+    Ok(replay.comparison)
 }
 
 /// A recording of another task, under this task's name, is refused before it is replayed.
@@ -88,84 +60,108 @@ fn check_shapes(recording: &Recording, environment: &SafetyGym) -> Result<()> {
     })
 }
 
-/// Layout, first goal and random stream must be equal to the last bit.
-fn compare_reset(
-    recording: &Recording,
-    environment: &SafetyGym,
-    observation: &[f64],
-    comparison: &mut Comparison,
-) -> std::result::Result<(), EnvironmentError> {
-    let layout = environment.layout()?;
-    let objects = layout.objects();
-    let names = objects.iter().map(|object| object.name());
-    comparison.exact.layouts += usize::from(!names.eq(recording.names.iter().cloned()));
-    for (index, object) in objects.iter().enumerate().take(recording.names.len()) {
-        // The recorded goal is the one of the first draw; the one in force is compared below.
-        let place = object.kind == Kind::Goal || object.xy == recording.places.row(index);
-        let same = place && object.rotation == recording.rotations.values[index];
-        comparison.exact.layouts += usize::from(!same);
+struct Replay<'a> {
+    recording: &'a Recording,
+    environment: SafetyGym,
+    observation: Vec<f64>,
+    comparison: Comparison,
+}
+
+impl Replay<'_> {
+    /// Resets and compares. Layout, first goal and random stream must be equal to the last bit.
+    fn reset(&mut self) -> Outcome {
+        let recording = self.recording;
+        self.environment
+            .reset(recording.seed, &mut self.observation)?;
+        let layout = self.environment.layout()?;
+        let exact = &mut self.comparison.exact;
+        let names = layout.objects().iter().map(|object| object.name());
+        exact.layouts += usize::from(!names.eq(recording.names.iter().cloned()));
+        let count = recording.names.len();
+        for (index, object) in layout.objects().iter().enumerate().take(count) {
+            // The recorded goal is the one of the first draw; the one in force is compared below.
+            let place = object.kind == Kind::Goal || object.xy == recording.places.row(index);
+            let same = place && object.rotation == recording.rotations.values[index];
+            exact.layouts += usize::from(!same);
+        }
+        exact.goals += usize::from(layout.goal().xy != recording.first_goal);
+        let next = self.environment.random()?.peek();
+        exact.random += usize::from(next != recording.first_random);
+        let positions = self.environment.physical_state()?.positions;
+        let deviation = largest(&positions, &recording.first_positions.values);
+        self.comparison
+            .note(Activity::Quiet, Quantity::Positions, deviation);
+        self.compare_observation(Activity::Quiet, &recording.first_observation.values);
+        Ok(())
     }
-    comparison.exact.goals += usize::from(layout.goal().xy != recording.first_goal);
-    comparison.exact.random += usize::from(environment.random()?.peek() != recording.first_random);
-    let recorded = &recording.first_observation.values;
-    comparison.note(
-        Activity::Quiet,
-        Quantity::Sensors,
-        largest(&observation[..SENSORS], &recorded[..SENSORS]),
-    );
-    comparison.note(
-        Activity::Quiet,
-        Quantity::Lidars,
-        largest(&observation[SENSORS..], &recorded[SENSORS..]),
-    );
-    Ok(())
-}
 
-/// Goal and random stream after a step must be equal to the last bit.
-fn compare_random(
-    recording: &Recording,
-    environment: &SafetyGym,
-    step: usize,
-    comparison: &mut Comparison,
-) -> std::result::Result<(), EnvironmentError> {
-    let goal = environment.layout()?.goal().xy;
-    comparison.exact.goals += usize::from(goal != recording.goal_after(step));
-    let next = environment.random()?.peek();
-    comparison.exact.random += usize::from(next != recording.randoms.values[step]);
-    Ok(())
-}
-
-/// Costs and events must be equal.
-fn compare_outcome(
-    recording: &Recording,
-    environment: &SafetyGym,
-    step: usize,
-    outcome: &Step,
-    comparison: &mut Comparison,
-) {
-    let differs = |flag: bool, recorded: f64| usize::from(flag != (recorded != 0.0));
-    comparison.flips.cost += usize::from(outcome.cost != recording.costs.values[step]);
-    let kinds = environment
-        .costs()
-        .iter()
-        .zip(recording.cost_kinds.row(step));
-    for (flips, (cost, recorded)) in comparison.flips.kinds.iter_mut().zip(kinds) {
-        flips.1 += usize::from(cost != recorded);
+    /// Takes one step from the recorded state before it, and compares.
+    fn step(&mut self, step: usize) -> Outcome {
+        let recording = self.recording;
+        let state = recording.state_before(step);
+        self.environment.restart(&state)?;
+        let action = recording.actions.row(step);
+        let outcome = self.environment.step(action, &mut self.observation)?;
+        self.compare_random(step)?;
+        self.compare_events(step, &outcome);
+        let velocities = [&state.velocities, recording.velocities.row(step)];
+        let activity = activity(self.environment.touched()?, velocities);
+        let positions = self.environment.physical_state()?.positions;
+        let deviation = largest(&positions, recording.positions.row(step));
+        let comparison = &mut self.comparison;
+        comparison.count_step(activity);
+        comparison.note(activity, Quantity::Positions, deviation);
+        let deviation = (outcome.reward - recording.rewards.values[step]).abs();
+        comparison.note(activity, Quantity::Reward, deviation);
+        self.compare_observation(activity, recording.observations.row(step));
+        Ok(())
     }
-    comparison.flips.goal_reached +=
-        differs(outcome.goal_reached, recording.goals_reached.values[step]);
-    comparison.flips.terminated += differs(outcome.terminated, recording.terminated.values[step]);
+
+    /// Goal and random stream must be equal to the last bit.
+    fn compare_random(&mut self, step: usize) -> Outcome {
+        let exact = &mut self.comparison.exact;
+        let goal = self.environment.layout()?.goal().xy;
+        exact.goals += usize::from(goal != self.recording.goal_after(step));
+        let next = self.environment.random()?.peek();
+        exact.random += usize::from(next != self.recording.randoms.values[step]);
+        Ok(())
+    }
+
+    /// Costs and events must be equal.
+    fn compare_events(&mut self, step: usize, outcome: &Step) {
+        let recording = self.recording;
+        let flips = &mut self.comparison.flips;
+        let differs = |flag: bool, recorded: f64| usize::from(flag != (recorded != 0.0));
+        flips.cost += usize::from(outcome.cost != recording.costs.values[step]);
+        let costs = self.environment.costs().iter();
+        let kinds = costs.zip(recording.cost_kinds.row(step));
+        for (flips, (cost, recorded)) in flips.kinds.iter_mut().zip(kinds) {
+            flips.1 += usize::from(cost != recorded);
+        }
+        flips.goal_reached += differs(outcome.goal_reached, recording.goals_reached.values[step]);
+        flips.terminated += differs(outcome.terminated, recording.terminated.values[step]);
+    }
+
+    fn compare_observation(&mut self, activity: Activity, recorded: &[f64]) {
+        let (sensors, lidars) = self.observation.split_at(SENSORS);
+        let (recorded_sensors, recorded_lidars) = recorded.split_at(SENSORS);
+        let deviations = [
+            (Quantity::Sensors, largest(sensors, recorded_sensors)),
+            (Quantity::Lidars, largest(lidars, recorded_lidars)),
+        ];
+        for (quantity, deviation) in deviations {
+            self.comparison.note(activity, quantity, deviation);
+        }
+    }
 }
 
-/// A step is quiet when nothing is touched and nothing but the robot moves.
-fn activity(recording: &Recording, touched: bool, step: usize) -> Activity {
-    let before = recording.state_before(step).velocities;
-    let after = recording.velocities.row(step);
+/// A step is quiet when nothing is touched and nothing but the robot moves before or after it.
+fn activity(touched: bool, velocities: [&[f64]; 2]) -> Activity {
     let at_rest = |velocities: &[f64]| {
         let mut free = velocities[AGENT_VELOCITIES..].iter();
         free.all(|velocity| velocity.abs() < REST)
     };
-    if touched || !at_rest(&before) || !at_rest(after) {
+    if touched || !velocities.into_iter().all(at_rest) {
         Activity::Active
     } else {
         Activity::Quiet
@@ -175,11 +171,33 @@ fn activity(recording: &Recording, touched: bool, step: usize) -> Activity {
 /// The largest difference; NaN if any is NaN.
 fn largest(a: &[f64], b: &[f64]) -> f64 {
     let differences = a.iter().zip(b).map(|(a, b)| (a - b).abs());
-    differences.fold(0.0, |largest, difference| {
-        if difference > largest || difference.is_nan() {
-            difference
-        } else {
+    let nan_or_larger = |largest: f64, difference: f64| {
+        if largest >= difference || largest.is_nan() {
             largest
+        } else {
+            difference
         }
-    })
+    };
+    differences.fold(0.0, nan_or_larger)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_with_a_moving_body_is_active() {
+        let (rest, moving) = ([9.0, 9.0, 9.0, 1e-5], [0.0, 0.0, 0.0, -2e-4]);
+        assert_eq!(activity(false, [&rest, &rest]), Activity::Quiet);
+        assert_eq!(activity(false, [&rest, &moving]), Activity::Active);
+        assert_eq!(activity(false, [&moving, &rest]), Activity::Active);
+        assert_eq!(activity(true, [&rest, &rest]), Activity::Active);
+    }
+
+    #[test]
+    fn nan_is_the_largest_difference() {
+        assert_eq!(largest(&[1.0, 5.0], &[2.0, 2.0]), 3.0);
+        assert!(largest(&[f64::NAN, 5.0], &[0.0; 2]).is_nan());
+        assert!(largest(&[5.0, f64::NAN, 6.0], &[0.0; 3]).is_nan());
+    }
 }

@@ -1,7 +1,7 @@
 //! One episode: the simulator with goal, hazards, reward and observation around it.
 
 use super::cost::raw_costs;
-use super::layout::{Kind, Layout};
+use super::layout::{GOAL_TRIES, Kind, Layout};
 use super::lidar::{self, BINS};
 use super::random::NumpyRandom;
 use super::scene::{GOAL_RADIUS, Scene};
@@ -45,7 +45,7 @@ impl Episode {
         let drawn = layout.redraw_goal(&mut random);
         drawn.ok_or(EnvironmentError::Layout {
             object: "goal".into(),
-            tries: 1,
+            tries: GOAL_TRIES,
             seed,
         })?;
         let last = distances(&layout, &simulator);

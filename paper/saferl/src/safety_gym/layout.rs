@@ -13,7 +13,7 @@ const OBJECT_TRIES: usize = 100;
 const LAYOUT_TRIES: usize = 10_000;
 
 /// Draws of a new goal's position.
-const GOAL_TRIES: usize = 10_000;
+pub(super) const GOAL_TRIES: usize = 10_000;
 
 /// Places of the agent and the goal in the list of objects.
 const AGENT: usize = 0;

@@ -35,3 +35,19 @@ pub use self::environment::{SafetyGym, SafetyGymState, TIME_LIMIT};
 pub use self::scene::{Disc, Pose, Scene};
 #[cfg(feature = "mujoco")]
 pub use self::simulator::PhysicalState;
+
+use crate::env::{Environment, Result};
+
+/// Makes a task, or fails with [`WithoutMujoco`](crate::env::EnvironmentError::WithoutMujoco) in a program
+/// without the feature `mujoco`.
+#[cfg(feature = "mujoco")]
+pub fn create(task: Task) -> Result<Box<dyn Environment>> {
+    Ok(Box::new(SafetyGym::new(task)))
+}
+
+/// Fails with [`WithoutMujoco`](crate::env::EnvironmentError::WithoutMujoco): this program lacks the feature
+/// `mujoco`.
+#[cfg(not(feature = "mujoco"))]
+pub fn create(_: Task) -> Result<Box<dyn Environment>> {
+    Err(crate::env::EnvironmentError::WithoutMujoco)
+}

@@ -66,7 +66,8 @@ pub(super) fn save(
     });
     agent.save(&mut state);
     learner.save(&mut state);
-    write_atomically(path, &state.to_bytes())
+    let bytes = state.to_bytes().map_err(RlError::disk("write", path))?;
+    write_atomically(path, &bytes)
 }
 
 /// Reads a checkpoint into the agent and the learner; `None` if there is none.

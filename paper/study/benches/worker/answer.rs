@@ -2,12 +2,12 @@
 
 use std::hint::black_box;
 
-use fabproj::core::{Projector, Workspace};
+use fabproj::{Projector, Workspace};
 use fabproj_nn::{Mlp, MlpSpec, Tape};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::projection::{DIM, flops_per_point, paper_model};
+use crate::projection::{DIM, flops_per_point, paper_weights};
 use crate::{Case, Outcome};
 
 /// Problems that take turns.
@@ -31,13 +31,13 @@ struct Answer {
 pub fn case() -> Outcome<Box<dyn Case>> {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let network = Mlp::new(MlpSpec::new(FEATURES, &[128; 3], DIM), &mut rng)?;
-    let model = paper_model()?;
-    let projector = Projector::new(&model)?;
+    let weights = paper_weights()?;
+    let projector = Projector::new(&weights)?;
     let problem = |_| std::array::from_fn(|_| rng.random_range(-2.0..2.0));
     let problems = (0..PROBLEMS).map(problem).collect();
     let layers = (0..network.spec().layer_count()).map(|layer| network.weights(layer).len());
     Ok(Box::new(Answer {
-        flops: 2.0 * layers.sum::<usize>() as f64 + flops_per_point(&model),
+        flops: 2.0 * layers.sum::<usize>() as f64 + flops_per_point(&weights),
         network,
         tape: Tape::new(),
         workspace: projector.workspace(),
@@ -66,10 +66,9 @@ impl Case for Answer {
         let features = features(problem);
         let point = self.network.forward(&features, 1, &mut self.tape);
         let mut out = [0.0; DIM];
-        let status = self
-            .projector
-            .project(point, &[], &mut out, &mut self.workspace);
-        black_box((status?, out));
+        let workspace = &mut self.workspace;
+        let outcome = self.projector.project_into(point, &[], &mut out, workspace);
+        black_box((outcome?, out));
         Ok(1)
     }
 

@@ -139,7 +139,7 @@ fn main() -> Outcome<()> {
     if let Some(path) = option("--write") {
         return Ok(std::fs::write(
             path,
-            projection::paper_model()?.to_bytes()?,
+            projection::paper_weights()?.to_bytes()?,
         )?);
     }
     let milliseconds: f64 = option("--milliseconds").map_or(Ok(50.0), |text| text.parse())?;

@@ -2,9 +2,8 @@
 
 use std::hint::black_box;
 
-use fabproj::core::{
-    Activation, Blend, Chart, Frame, LatentSet, Model, Projector, Status, Workspace,
-};
+use fabproj::core::{Activation, Chart, Frame, LatentSet, Weights};
+use fabproj::{Projector, RawOutcome, Workspace};
 use fabproj_nn::{Mlp, MlpSpec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -20,11 +19,11 @@ const POINTS: usize = 1024;
 const GAIN: f32 = 2.449_489_8;
 
 /// The paper's projector for a 2-D set, with random weights.
-pub fn paper_model() -> Outcome<Model> {
-    model(&[64; 4])
+pub fn paper_weights() -> Outcome<Weights> {
+    weights(&[64; 4])
 }
 
-fn model(hidden: &[usize]) -> Outcome<Model> {
+fn weights(hidden: &[usize]) -> Outcome<Weights> {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let mut network = |output| -> Outcome<_> {
         let mut network = Mlp::new(MlpSpec::new(DIM, hidden, DIM).with_output(output), &mut rng)?;
@@ -48,21 +47,17 @@ fn model(hidden: &[usize]) -> Outcome<Model> {
         },
         decoders: vec![network(Activation::Identity)?],
         decoder_gate: None,
-        blend: Blend::Soft,
     };
-    Ok(Model {
+    Ok(Weights {
         dim: DIM,
-        parameter_dim: 0,
+        x_dim: 0,
         frame,
-        parameter_frame: Frame {
-            centre: Vec::new(),
-            scale: Vec::new(),
-        },
+        x_frame: Frame::unit(0),
         gate: None,
         charts: vec![chart],
         discriminator: None,
         anchors: Vec::new(),
-        lift: None,
+        equations: None,
     })
 }
 
@@ -74,8 +69,8 @@ fn inputs(rows: usize) -> Vec<f32> {
 }
 
 /// Two for each multiply-add of both networks.
-pub fn flops_per_point(model: &Model) -> f64 {
-    let chart = &model.charts[0];
+pub fn flops_per_point(weights: &Weights) -> f64 {
+    let chart = &weights.charts[0];
     let layers = chart.encoder.layers.iter().chain(&chart.decoders[0].layers);
     layers.map(|layer| 2.0 * layer.weights.len() as f64).sum()
 }
@@ -89,26 +84,26 @@ struct Point {
 }
 
 impl Point {
-    fn case(model: &Model) -> Outcome<Box<dyn Case>> {
-        let projector = Projector::new(model)?;
+    fn case(weights: &Weights) -> Outcome<Box<dyn Case>> {
+        let projector = Projector::new(weights)?;
         Ok(Box::new(Self {
             workspace: projector.workspace(),
             projector,
             inputs: inputs(POINTS),
             next: 0,
-            flops: flops_per_point(model),
+            flops: flops_per_point(weights),
         }))
     }
 }
 
 /// One point through networks of the paper's size.
 pub fn point() -> Outcome<Box<dyn Case>> {
-    Point::case(&paper_model()?)
+    Point::case(&paper_weights()?)
 }
 
 /// One point through the networks meant for tight loops.
 pub fn small_point() -> Outcome<Box<dyn Case>> {
-    Point::case(&model(&[32; 3])?)
+    Point::case(&weights(&[32; 3])?)
 }
 
 impl Case for Point {
@@ -116,10 +111,9 @@ impl Case for Point {
         let input = &self.inputs[self.next * DIM..][..DIM];
         self.next = (self.next + 1) % POINTS;
         let mut out = [0.0; DIM];
-        let status = self
-            .projector
-            .project(black_box(input), &[], &mut out, &mut self.workspace);
-        black_box((status?, out));
+        let (input, workspace) = (black_box(input), &mut self.workspace);
+        let outcome = self.projector.project_into(input, &[], &mut out, workspace);
+        black_box((outcome?, out));
         Ok(1)
     }
 
@@ -133,34 +127,34 @@ struct Batch {
     workspace: Workspace,
     inputs: Vec<f32>,
     outputs: Vec<f32>,
-    statuses: Vec<Status>,
+    outcomes: Vec<RawOutcome>,
     flops: f64,
 }
 
 /// 65,536 points at once.
 pub fn batch() -> Outcome<Box<dyn Case>> {
-    let model = paper_model()?;
-    let projector = Projector::new(&model)?;
+    let weights = paper_weights()?;
+    let projector = Projector::new(&weights)?;
     Ok(Box::new(Batch {
         workspace: projector.workspace(),
         projector,
         inputs: inputs(LARGE_BATCH),
         outputs: vec![0.0; LARGE_BATCH * DIM],
-        statuses: vec![Status::Inside; LARGE_BATCH],
-        flops: LARGE_BATCH as f64 * flops_per_point(&model),
+        outcomes: vec![RawOutcome::Inside; LARGE_BATCH],
+        flops: LARGE_BATCH as f64 * flops_per_point(&weights),
     }))
 }
 
 impl Case for Batch {
     fn call(&mut self) -> Outcome<u64> {
-        let tally = self.projector.project_batch(
+        self.projector.project_rows_into(
             black_box(&self.inputs),
             &[],
             &mut self.outputs,
-            &mut self.statuses,
+            &mut self.outcomes,
             &mut self.workspace,
-        );
-        black_box((tally?, &self.outputs));
+        )?;
+        black_box(&self.outputs);
         Ok(1)
     }
 
@@ -171,8 +165,6 @@ impl Case for Batch {
 
 /// Answers `project Y...`.
 pub fn project_one(point: &[f32]) -> Outcome<Vec<f32>> {
-    let projector = Projector::new(&paper_model()?)?;
-    let mut out = vec![0.0; point.len()];
-    projector.project(point, &[], &mut out, &mut projector.workspace())?;
-    Ok(out)
+    let projector = Projector::new(&paper_weights()?)?;
+    Ok(projector.project(point, &[])?.0)
 }

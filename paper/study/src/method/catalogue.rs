@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use fab_method::PaperConfig;
-use fabproj::near::near_names;
+use fab_method::PaperSettings;
+use fabproj::support::near_names;
 
 use super::Method;
 use super::augmented_lagrangian::AugmentedLagrangian;
@@ -279,10 +279,10 @@ fn our_solver(effort: &Effort) -> Unsupervised {
 }
 
 /// The released settings with the effort's share of epochs.
-fn released(effort: &Effort) -> PaperConfig {
-    PaperConfig {
+fn released(effort: &Effort) -> PaperSettings {
+    PaperSettings {
         effort: effort.paper_epochs,
-        ..PaperConfig::released()
+        ..PaperSettings::released()
     }
 }
 
@@ -290,7 +290,7 @@ fn released(effort: &Effort) -> PaperConfig {
 fn fab(
     names: (&str, &str),
     group: Group,
-    change: impl Fn(PaperConfig) -> PaperConfig + Send + Sync + 'static,
+    change: impl Fn(PaperSettings) -> PaperSettings + Send + Sync + 'static,
 ) -> Entry {
     let make = move |effort: &Effort| Fab {
         projector: change(released(effort)),
@@ -302,9 +302,9 @@ fn fab(
 
 fn paper_variants() -> Vec<Entry> {
     let decoders = |count: usize| {
-        move |config| PaperConfig {
+        move |settings| PaperSettings {
             decoders: count,
-            ..config
+            ..settings
         }
     };
     let post_hoc = |effort: &Effort| Fab {
@@ -313,7 +313,7 @@ fn paper_variants() -> Vec<Entry> {
         solver: Supervised::default(),
     };
     vec![
-        fab(("fab", "FAB, end to end"), Group::Main, |config| config).in_paper("FAB"),
+        fab(("fab", "FAB, end to end"), Group::Main, |settings| settings).in_paper("FAB"),
         Entry::new(("fab-post-hoc", "FAB, post hoc"), Group::Main, post_hoc),
         fab(
             ("fab-2-decoders", "FAB, 2 decoders"),
@@ -332,21 +332,21 @@ fn paper_variants() -> Vec<Entry> {
         fab(
             ("fab-phase-1-only", "FAB, phase 1 only"),
             Group::Main,
-            PaperConfig::phase_one_only,
+            PaperSettings::phase_one_only,
         )
         .in_paper("FAB: Phase 1 Only")
         .planar(),
         fab(
             ("fab-no-hinge", "FAB, no hinge"),
             Group::Main,
-            PaperConfig::without_hinge,
+            PaperSettings::without_hinge,
         )
         .in_paper("FAB: No Hinge Loss")
         .planar(),
         fab(
             ("fab-no-discriminator", "FAB, no discriminator"),
             Group::Main,
-            PaperConfig::without_discriminator,
+            PaperSettings::without_discriminator,
         )
         .in_paper("FAB: No discriminator")
         .planar(),
@@ -377,10 +377,10 @@ fn ablations() -> Vec<Entry> {
             format!("fab-coverage-{percent}"),
             format!("FAB, {percent} % of the data"),
         );
-        fab((&name, &label), Group::Ablations, move |config| {
-            PaperConfig {
+        fab((&name, &label), Group::Ablations, move |settings| {
+            PaperSettings {
                 coverage: f64::from(percent) / 100.0,
-                ..config
+                ..settings
             }
         })
         .in_paper(&format!("Cov-{percent}"))
@@ -394,11 +394,11 @@ fn ablations() -> Vec<Entry> {
             format!("fab-w{width}-d{depth}"),
             format!("FAB, decoder {width} × {depth}"),
         );
-        fab((&name, &label), Group::Ablations, move |config| {
-            PaperConfig {
+        fab((&name, &label), Group::Ablations, move |settings| {
+            PaperSettings {
                 decoder_width: width,
                 decoder_depth: depth,
-                ..config
+                ..settings
             }
         })
         .in_paper(&format!("W{width}-D{depth}"))

@@ -6,19 +6,21 @@
 
 use std::sync::Arc;
 
-use fab_method::PaperConfig;
-use fabproj::core::{Projector, Workspace};
+use fab_method::PaperSettings;
+use fabproj::{Projector, Workspace};
 use serde_json::{Value, json};
 
 use super::{Method, Solver, Task, Trained};
 use crate::problem::Problem;
-use crate::solver_net::{Correction, Frozen, SolverNet, SolverWork, Supervised, Uncorrected};
+use crate::solver_net::{
+    Correction, FrozenProjector, SolverNet, SolverWork, Supervised, Uncorrected,
+};
 use crate::{ProjectorRecipe, StudyError};
 
 /// The paper's method, or one of its variants.
 pub struct Fab {
     /// How the projector is trained.
-    pub projector: PaperConfig,
+    pub projector: PaperSettings,
     /// Whether the solver network is trained through the projector.
     pub end_to_end: bool,
     /// How the solver network is trained.
@@ -36,9 +38,9 @@ impl Method for Fab {
 
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
         let recipe = ProjectorRecipe::Paper(self.projector.clone());
-        let shared = task.shop.projector(&task.set, &recipe, task.seed)?;
+        let shared = task.context.projector(&task.set, &recipe, task.seed)?;
         let mut correction: Box<dyn Correction> = if self.end_to_end {
-            Box::new(Frozen::new(Arc::clone(&shared.projector)))
+            Box::new(FrozenProjector::new(Arc::clone(&shared.projector)))
         } else {
             Box::new(Uncorrected)
         };
@@ -74,11 +76,10 @@ impl ProjectedNet {
 impl Solver for ProjectedNet {
     fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool {
         self.net.propose(problem, &mut self.work, &mut self.point);
-        let status = self
-            .projector
-            .project(&self.point, &[], y, &mut self.workspace);
+        let (point, workspace) = (&self.point, &mut self.workspace);
+        let done = self.projector.project_into(point, &[], y, workspace);
         // Lengths and workspace fit by construction.
-        debug_assert!(status.is_ok());
+        debug_assert!(done.is_ok());
         false
     }
 }

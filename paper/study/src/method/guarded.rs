@@ -2,28 +2,19 @@
 
 use std::sync::Arc;
 
-use fabproj::core::{Guard, GuardWorkspace, Membership, Projector};
+use fabproj::set::Set;
+use fabproj::{Guard, Projector, Workspace};
 
 use super::Solver;
 use crate::problem::Problem;
 use crate::{StudyError, StudySet};
 
-/// The set's own membership test.
-struct Member(Arc<StudySet>);
-
-impl Membership for Member {
-    #[inline]
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        self.0.set().contains(y, x)
-    }
-}
-
 /// A solver whose infeasible answers are replaced by guarded projections of them: every answer has
 /// passed the membership test.
 pub struct Guarded {
     inner: Box<dyn Solver>,
-    guard: Guard<Arc<Projector>, Member>,
-    workspace: GuardWorkspace,
+    guard: Guard<Arc<dyn Set>>,
+    workspace: Workspace,
     raw: Vec<f32>,
 }
 
@@ -31,13 +22,13 @@ impl Guarded {
     /// Guards `inner` by a projector for the set.
     ///
     /// # Errors
-    /// [`StudyError::Guard`] when the projector knows no feasible point.
+    /// [`StudyError::Guard`] when the projector has no feasible anchor.
     pub fn new(
         inner: Box<dyn Solver>,
-        set: &Arc<StudySet>,
-        projector: Arc<Projector>,
+        set: &StudySet,
+        projector: &Projector,
     ) -> Result<Self, StudyError> {
-        let guard = Guard::new(projector, Member(Arc::clone(set)))?;
+        let guard = Guard::new(projector.clone(), set.shared())?;
         Ok(Self {
             inner,
             workspace: guard.workspace(),
@@ -53,9 +44,11 @@ impl Solver for Guarded {
             y.copy_from_slice(&self.raw);
             return true;
         }
-        // The guard keeps what is feasible. Lengths and workspace fit by construction.
-        let status = self.guard.project(&self.raw, &[], y, &mut self.workspace);
-        debug_assert!(status.is_ok());
-        true
+        // The guard keeps what is feasible.
+        let (raw, workspace) = (&self.raw, &mut self.workspace);
+        let outcome = self.guard.project_into(raw, &[], y, workspace);
+        // Lengths and workspace fit by construction.
+        debug_assert!(outcome.is_ok());
+        outcome.is_ok_and(|outcome| outcome.is_verified())
     }
 }

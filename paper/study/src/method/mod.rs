@@ -37,7 +37,7 @@ pub use self::polish::Polish;
 pub use self::projected_gradient::{ITERATIONS, ProjectedGradient, Samples, descend};
 pub use self::repaired::{NoRepair, Repair, RepairedNet};
 use crate::problem::{Objective, Problem};
-use crate::{ProjectorRecipe, StudyError, StudySet, Workshop};
+use crate::{Context, ProjectorRecipe, StudyError, StudySet};
 
 /// What a method is trained for, and what it may use.
 pub struct Task<'a> {
@@ -47,8 +47,8 @@ pub struct Task<'a> {
     pub objective: Objective,
     /// The seed of all that is random in training and answering.
     pub seed: u64,
-    /// Projectors, training targets and the wish to stop, shared by all tasks.
-    pub shop: &'a Workshop<'a>,
+    /// What all tasks share: projectors, training targets, the stop flag.
+    pub context: &'a Context<'a>,
 }
 
 /// A way to answer optimization problems over a set.

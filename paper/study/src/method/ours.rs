@@ -5,19 +5,18 @@
 
 use std::sync::Arc;
 
-use fabproj::core::{Projector, Status, Workspace};
-use fabproj::train::ShapeConfig;
+use fabproj::{Projector, RawOutcome, Settings, Workspace};
 use serde_json::{Value, json};
 
 use super::{Method, Polish, Solver, Task, Trained};
 use crate::problem::{MOST, Problem, widen};
-use crate::solver_net::{Frozen, SolverNet, SolverWork, Unsupervised};
+use crate::solver_net::{FrozenProjector, SolverNet, SolverWork, Unsupervised};
 use crate::{ProjectorRecipe, StudyError, StudySet};
 
 /// Our recipe.
 pub struct Ours {
     /// How the projector is trained.
-    pub projector: ShapeConfig,
+    pub projector: Settings,
     /// How the solver network is trained.
     pub solver: Unsupervised,
 }
@@ -28,7 +27,7 @@ impl Method for Ours {
     }
 
     fn projector(&self) -> Option<ProjectorRecipe> {
-        Some(ProjectorRecipe::Shape(self.projector.clone()))
+        Some(ProjectorRecipe::Default(self.projector.clone()))
     }
 
     fn seconds(&self, _dim: usize) -> f64 {
@@ -37,9 +36,9 @@ impl Method for Ours {
     }
 
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
-        let recipe = ProjectorRecipe::Shape(self.projector.clone());
-        let shared = task.shop.projector(&task.set, &recipe, task.seed)?;
-        let mut correction = Frozen::new(Arc::clone(&shared.projector));
+        let recipe = ProjectorRecipe::Default(self.projector.clone());
+        let shared = task.context.projector(&task.set, &recipe, task.seed)?;
+        let mut correction = FrozenProjector::new(Arc::clone(&shared.projector));
         let (net, curve) = self.solver.train(task, &mut correction)?;
         Ok(Trained {
             solver: Box::new(BestHead::new(
@@ -59,7 +58,7 @@ pub struct BestHead {
     work: SolverWork,
     points: Vec<f32>,
     answers: Vec<f32>,
-    statuses: Vec<Status>,
+    outcomes: Vec<RawOutcome>,
     projector: Arc<Projector>,
     workspace: Workspace,
     set: Arc<StudySet>,
@@ -79,7 +78,7 @@ impl BestHead {
             work: net.work(),
             points: vec![0.0; length],
             answers: vec![0.0; length],
-            statuses: vec![Status::Inside; net.heads()],
+            outcomes: vec![RawOutcome::Inside; net.heads()],
             workspace: projector.workspace(),
             net,
             projector,
@@ -92,19 +91,19 @@ impl BestHead {
 impl Solver for BestHead {
     fn answer(&mut self, problem: &Problem, y: &mut [f32]) -> bool {
         self.net.propose(problem, &mut self.work, &mut self.points);
-        let (answers, statuses) = (&mut self.answers, &mut self.statuses);
+        let (answers, outcomes) = (&mut self.answers, &mut self.outcomes);
         let work = &mut self.workspace;
-        let tally = self
+        let done = self
             .projector
-            .project_batch(&self.points, &[], answers, statuses, work);
+            .project_rows_into(&self.points, &[], answers, outcomes, work);
         // Lengths and workspace fit by construction.
-        debug_assert!(tally.is_ok());
+        debug_assert!(done.is_ok());
         let feasible = choose(problem, &self.set, &self.answers, y);
         if let (true, Some(polish)) = (feasible, self.polish) {
             let image = &mut self.answers[..y.len()];
             polish.apply(problem, &self.set, y, |point| {
-                let status = self.projector.project(point, &[], image, work);
-                debug_assert!(status.is_ok());
+                let done = self.projector.project_into(point, &[], image, work);
+                debug_assert!(done.is_ok());
                 point.copy_from_slice(image);
             });
         }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use fabproj::set::{ConstraintSet, Shrink, built_in};
+use fabproj::set::{Set, Shrink, built_in};
 use serde_json::{Value, json};
 
 use super::repaired::{NoRepair, RepairedNet};
@@ -66,14 +66,14 @@ impl Method for PenaltyNet {
 
 /// The points are the answers, and pay for their violations.
 struct Penalised {
-    set: Arc<dyn ConstraintSet>,
+    set: Arc<dyn Set>,
     weight: f64,
 }
 
 impl Penalised {
     fn new(set: &StudySet, weight: f64, margin: f64) -> Result<Self, StudyError> {
         let inner = built_in(set.name())?;
-        let set: Arc<dyn ConstraintSet> = match margin > 0.0 {
+        let set: Arc<dyn Set> = match margin > 0.0 {
             true => Arc::new(Shrink::new(inner, margin)?),
             false => inner,
         };

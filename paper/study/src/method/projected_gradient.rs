@@ -89,7 +89,7 @@ impl Samples {
 /// The feasible rows of the set's paper data, by their labels.
 fn fixed_points(set: &StudySet) -> Result<Vec<f64>, StudyError> {
     let data = PaperData::sample_rows(set.set(), SAMPLES, FIXED_SEED)?;
-    let rows = data.points.chunks_exact(data.dim).zip(&data.labels);
+    let rows = data.y.chunks_exact(data.dim).zip(&data.labels);
     Ok(rows
         .filter(|(_, feasible)| **feasible)
         .flat_map(|(row, _)| row.iter().copied().map(f64::from))

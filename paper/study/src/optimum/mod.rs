@@ -5,7 +5,6 @@
 //! test; the tests compare them with dense grids.
 
 mod blob;
-mod eigen;
 mod moons;
 mod shell;
 mod sphere;

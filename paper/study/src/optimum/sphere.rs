@@ -1,6 +1,7 @@
 //! Quadratic functions on a sphere.
 
-use super::eigen::Eigen;
+use fabproj_nn::Eigen;
+
 use crate::problem::norm;
 
 /// Halvings of the bracket; Newton steps make most of them unnecessary.
@@ -14,7 +15,7 @@ pub(super) struct Quadric {
 impl Quadric {
     pub(super) fn new(matrix: &[f64], dim: usize) -> Self {
         Self {
-            eigen: Eigen::new(matrix, dim),
+            eigen: Eigen::new(matrix.to_vec(), dim),
         }
     }
 
@@ -175,7 +176,7 @@ mod tests {
                     .sum();
                 assert!(rest.sqrt() < 1e-8 * norm(&gradient).max(1.0), "{rest}");
                 // The multiplier −along is at least −(least eigenvalue): this is the global minimum.
-                let least = Eigen::new(problem.matrix(), 10).least();
+                let least = Eigen::new(problem.matrix().to_vec(), 10).least();
                 assert!(along <= least + 1e-8);
             }
         }

@@ -6,215 +6,284 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{Event, Observer, Plan, Run, estimate};
+use fabproj::Event;
+
+use super::{Plan, Run, estimate};
+use crate::context::projector_key;
 use crate::method::{Guarded, Task};
 use crate::store::{Found, RunKey, RunRecord, Store};
-use crate::weights::Search;
-use crate::workshop::projector_key;
-use crate::{ProjectorRecipe, StudyError, StudySet, Workshop};
+use crate::weight_search::Search;
+use crate::{Context, ProjectorRecipe, StudyError, StudySet};
+
+/// What a plan still needs: everything that the store does not have.
+pub struct Pending<'a> {
+    context: &'a Context<'a>,
+    store: &'a Store,
+    projectors: Vec<ProjectorJob>,
+    runs: Vec<RunJob>,
+    searches: Vec<Search>,
+    /// Runs and searches whose results are in the store.
+    pub kept: usize,
+    /// Estimated seconds of one core.
+    total: f64,
+}
 
 /// How a study went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Runs that were finished now.
     pub finished: usize,
-    /// Runs whose results were in the store already.
+    /// Runs whose results were in the store.
     pub kept: usize,
     /// Runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
 }
 
-/// Does what is not done yet: first the projectors, longest first, then the runs.
-///
-/// # Errors
-/// [`StudyError`] when the store cannot be used or the study was stopped. A run that fails by itself is
-/// reported and does not end the study.
-pub fn execute(
-    plan: &Plan,
-    shop: &Workshop<'_>,
-    store: &Store,
-    threads: usize,
-    observer: &dyn Observer,
-) -> Result<Outcome, StudyError> {
-    let mut open = Vec::new();
-    for run in &plan.runs {
-        let key = run.key(shop.effort(), shop.protocol());
-        match store.run(&key)? {
-            Found::This(_) => continue,
-            Found::Nothing => {}
-            Found::SetAside(path) => warn_of_damage(&path, observer),
+impl<'a> Pending<'a> {
+    /// Looks up in the store what a plan still needs.
+    ///
+    /// # Errors
+    /// [`StudyError`] when the store cannot be read.
+    pub fn of(plan: &Plan, context: &'a Context<'a>, store: &'a Store) -> Result<Self, StudyError> {
+        let mut runs = Vec::new();
+        for run in &plan.runs {
+            let key = run.key(context.effort(), context.protocol());
+            if !is_finished(store.run(&key)?, context) {
+                let run = run.clone();
+                runs.push(RunJob { run, key });
+            }
         }
-        open.push((run.clone(), key));
-    }
-    let mut searches = Vec::new();
-    for search in &plan.searches {
-        match store.search(search.key())? {
-            Found::This(_) => continue,
-            Found::Nothing => {}
-            Found::SetAside(path) => warn_of_damage(&path, observer),
+        let mut searches = Vec::new();
+        for search in &plan.searches {
+            if !is_finished(store.search(search.key())?, context) {
+                searches.push(search.clone());
+            }
         }
-        searches.push(search.clone());
+        let projectors = needed_projectors(&runs, context, store);
+        let planned = plan.runs.len() + plan.searches.len();
+        Ok(Self {
+            kept: planned - runs.len() - searches.len(),
+            total: seconds(&projectors, context)
+                + seconds(&runs, context)
+                + seconds(&searches, context),
+            context,
+            store,
+            projectors,
+            runs,
+            searches,
+        })
     }
-    let all = plan.runs.len() + plan.searches.len();
-    let kept = all - open.len() - searches.len();
-    let projectors = needed_projectors(&open, shop, store);
-    let total = projectors.iter().map(|wanted| wanted.seconds).sum::<f64>()
-        + open
-            .iter()
-            .map(|open| estimate::run(&open.0, shop.effort()))
-            .sum::<f64>()
-        + searches.iter().map(estimate::search).sum::<f64>();
-    observer.observe(&Event::Planned {
-        runs: all,
-        kept,
-        projectors: projectors.len(),
-        seconds: total / threads.max(1) as f64,
-    });
-    let desk = Desk {
-        shop,
-        observer,
-        total,
-        done: Mutex::new(0.0),
-        failed: Mutex::new(Vec::new()),
-    };
-    desk.work(threads, &projectors, |wanted| {
-        let made = shop.projector(&wanted.set, &wanted.recipe, wanted.seed);
-        (wanted.name.clone(), wanted.seconds, made.map(drop))
-    })?;
-    desk.work(threads, &open, |(run, key)| {
-        let done = answer(run, key, shop).and_then(|record| store.save_run(&record));
-        (run.name(), estimate::run(run, shop.effort()), done)
-    })?;
-    // Each search fills all threads by itself.
-    desk.work(1, &searches, |search| {
-        let done = search
-            .run(shop)
-            .and_then(|record| store.save_search(&record));
-        (search.name(), estimate::search(search), done)
-    })?;
-    let failed = desk
-        .failed
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    Ok(Outcome {
-        finished: (open.len() + searches.len()).saturating_sub(failed.len()),
-        kept,
-        failed,
-    })
+
+    /// Projectors to train before the runs.
+    pub fn projectors(&self) -> usize {
+        self.projectors.len()
+    }
+
+    /// About how many seconds everything takes on so many threads.
+    pub fn seconds(&self, threads: usize) -> f64 {
+        self.total / threads.max(1) as f64
+    }
+
+    /// Does the work: the projectors, longest first, then the runs, then the searches. Observers get a
+    /// [`Event::Progress`] of 0 of 1 steps when a job starts, and of 1 of 1 when it ends.
+    ///
+    /// # Errors
+    /// [`StudyError`] when the store cannot be used or the stop flag is set. A run that fails by itself is
+    /// reported and does not end the study.
+    pub fn execute(&self, threads: usize) -> Result<Outcome, StudyError> {
+        let workers = Workers {
+            pending: self,
+            done: Mutex::new(0.0),
+            failed: Mutex::new(Vec::new()),
+        };
+        workers.run_all(threads, &self.projectors)?;
+        workers.run_all(threads, &self.runs)?;
+        // Each search fills all threads by itself.
+        workers.run_all(1, &self.searches)?;
+        let failed = workers.failed.into_inner();
+        let failed = failed.unwrap_or_else(PoisonError::into_inner);
+        Ok(Outcome {
+            finished: (self.runs.len() + self.searches.len()).saturating_sub(failed.len()),
+            kept: self.kept,
+            failed,
+        })
+    }
 }
 
-fn warn_of_damage(aside: &Path, observer: &dyn Observer) {
-    let message = format!(
-        "a damaged result was set aside as {}; it is made again",
-        aside.display()
-    );
-    observer.observe(&Event::Warning { message: &message });
+fn is_finished<T>(found: Found<T>, context: &Context<'_>) -> bool {
+    match found {
+        Found::This(_) => true,
+        Found::Nothing => false,
+        Found::SetAside(path) => {
+            warn_of_damage(&path, context);
+            false
+        }
+    }
 }
 
-/// Trains, asks, writes down.
-fn answer(run: &Run, key: &RunKey, shop: &Workshop<'_>) -> Result<RunRecord, StudyError> {
-    let method = run.entry.make(shop.effort());
-    let recipe = run.projector(method.as_ref(), shop.effort());
-    let shared = recipe
-        .map(|recipe| shop.projector(&run.set, &recipe, run.seed))
-        .transpose()?;
-    let exam = shop.exam(&run.set, run.objective)?;
-    let task = Task {
-        set: Arc::clone(&run.set),
-        objective: run.objective,
-        seed: run.seed,
-        shop,
-    };
-    let start = Instant::now();
-    let mut trained = method.train(&task)?;
-    let training_seconds = start.elapsed().as_secs_f64();
-    let answers = shop.quietly(|| exam.examine(&run.set, trained.solver.as_mut()));
-    let guarded = match (&shared, run.entry.guarded) {
-        (Some(shared), true) => {
-            let projector = Arc::clone(&shared.projector);
-            let mut guarded = Guarded::new(trained.solver, &run.set, projector)?;
-            Some(shop.quietly(|| exam.examine(&run.set, &mut guarded)))
-        }
-        _ => None,
-    };
-    Ok(RunRecord {
-        key: key.clone(),
-        training_seconds,
-        paper_gap_floor: exam.floor(),
-        answers,
-        guarded,
-        curve: trained.curve,
-        model: shared.map(|shared| shared.key),
-        machine: crate::machine::describe(),
-    })
+fn warn_of_damage(renamed: &Path, context: &Context<'_>) {
+    let renamed = renamed.display();
+    context.warn(&format!(
+        "a damaged result was renamed to {renamed}; it is computed again"
+    ));
+}
+
+/// A part of the work.
+trait Job: Sync {
+    fn name(&self) -> String;
+
+    /// Estimated seconds of one core.
+    fn seconds(&self, context: &Context<'_>) -> f64;
+
+    fn run(&self, context: &Context<'_>, store: &Store) -> Result<(), StudyError>;
+}
+
+fn seconds(jobs: &[impl Job], context: &Context<'_>) -> f64 {
+    jobs.iter().map(|job| job.seconds(context)).sum()
 }
 
 /// A projector that some run needs and the store does not have.
-struct Wanted {
+struct ProjectorJob {
     set: Arc<StudySet>,
     recipe: ProjectorRecipe,
     seed: u64,
     name: String,
-    seconds: f64,
 }
 
-fn needed_projectors(open: &[(Run, RunKey)], shop: &Workshop<'_>, store: &Store) -> Vec<Wanted> {
-    let mut wanted = BTreeMap::new();
-    for (run, _) in open {
-        let method = run.entry.make(shop.effort());
-        let Some(recipe) = run.projector(method.as_ref(), shop.effort()) else {
+impl Job for ProjectorJob {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn seconds(&self, _context: &Context<'_>) -> f64 {
+        estimate::projector(&self.recipe, self.set.dim())
+    }
+
+    fn run(&self, context: &Context<'_>, _store: &Store) -> Result<(), StudyError> {
+        context.projector(&self.set, &self.recipe, self.seed)?;
+        Ok(())
+    }
+}
+
+fn needed_projectors(runs: &[RunJob], context: &Context<'_>, store: &Store) -> Vec<ProjectorJob> {
+    let mut needed = BTreeMap::new();
+    for RunJob { run, .. } in runs {
+        let method = run.entry.make(context.effort());
+        let Some(recipe) = run.projector(method.as_ref(), context.effort()) else {
             continue;
         };
         let key = projector_key(&run.set, &recipe, run.seed);
         if store.model_path(&key).exists() {
             continue;
         }
-        wanted.entry(key).or_insert_with(|| Wanted {
+        let (set, method, seed) = (run.set.name(), &run.entry.name, run.seed);
+        needed.entry(key).or_insert_with(|| ProjectorJob {
+            name: format!("{set}, projector of {method}, seed {seed}"),
             set: Arc::clone(&run.set),
-            seed: run.seed,
-            name: format!(
-                "{}, projector of {}, seed {}",
-                run.set.name(),
-                run.entry.name,
-                run.seed
-            ),
-            seconds: estimate::projector(&recipe, run.set.dim()),
+            seed,
             recipe,
         });
     }
-    let mut wanted: Vec<Wanted> = wanted.into_values().collect();
-    wanted.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    wanted
+    let mut needed: Vec<ProjectorJob> = needed.into_values().collect();
+    needed.sort_by(|a, b| b.seconds(context).total_cmp(&a.seconds(context)));
+    needed
 }
 
-/// What the threads of a study share.
-struct Desk<'a> {
-    shop: &'a Workshop<'a>,
-    observer: &'a dyn Observer,
-    /// Estimated seconds of everything.
-    total: f64,
+/// A run without a result.
+struct RunJob {
+    run: Run,
+    key: RunKey,
+}
+
+impl Job for RunJob {
+    fn name(&self) -> String {
+        self.run.name()
+    }
+
+    fn seconds(&self, context: &Context<'_>) -> f64 {
+        estimate::run(&self.run, context.effort())
+    }
+
+    fn run(&self, context: &Context<'_>, store: &Store) -> Result<(), StudyError> {
+        store.save_run(&self.result(context)?)
+    }
+}
+
+impl RunJob {
+    /// Trains the method and evaluates its answers.
+    fn result(&self, context: &Context<'_>) -> Result<RunRecord, StudyError> {
+        let run = &self.run;
+        let method = run.entry.make(context.effort());
+        let recipe = run.projector(method.as_ref(), context.effort());
+        let shared = recipe
+            .map(|recipe| context.projector(&run.set, &recipe, run.seed))
+            .transpose()?;
+        let evaluation = context.evaluation(&run.set, run.objective)?;
+        let task = Task {
+            set: Arc::clone(&run.set),
+            objective: run.objective,
+            seed: run.seed,
+            context,
+        };
+        let start = Instant::now();
+        let mut trained = method.train(&task)?;
+        let training_seconds = start.elapsed().as_secs_f64();
+        let answers = context.timed(|| evaluation.evaluate(&run.set, trained.solver.as_mut()));
+        let guarded = match (&shared, run.entry.guarded) {
+            (Some(shared), true) => {
+                let mut guarded = Guarded::new(trained.solver, &run.set, &shared.projector)?;
+                Some(context.timed(|| evaluation.evaluate(&run.set, &mut guarded)))
+            }
+            _ => None,
+        };
+        Ok(RunRecord {
+            key: self.key.clone(),
+            training_seconds,
+            paper_gap_floor: evaluation.floor(),
+            answers,
+            guarded,
+            curve: trained.curve,
+            model: shared.map(|shared| shared.key),
+            machine: crate::machine::describe(),
+        })
+    }
+}
+
+impl Job for Search {
+    fn name(&self) -> String {
+        Search::name(self)
+    }
+
+    fn seconds(&self, _context: &Context<'_>) -> f64 {
+        estimate::search(self)
+    }
+
+    fn run(&self, context: &Context<'_>, store: &Store) -> Result<(), StudyError> {
+        store.save_search(&Search::run(self, context)?)
+    }
+}
+
+/// The state that the threads of a study share.
+struct Workers<'a> {
+    pending: &'a Pending<'a>,
+    /// Estimated seconds of finished jobs.
     done: Mutex<f64>,
     failed: Mutex<Vec<(String, String)>>,
 }
 
-impl Desk<'_> {
-    /// Does all jobs. `job` gives a name, the estimated seconds, and how it went. The threads are not
-    /// those of rayon: a job that waits for another thread's projector must not hold up its training.
-    fn work<T: Sync + Named>(
-        &self,
-        threads: usize,
-        jobs: &[T],
-        job: impl Fn(&T) -> (String, f64, Result<(), StudyError>) + Sync,
-    ) -> Result<(), StudyError> {
+impl Workers<'_> {
+    /// Runs all jobs. The threads are not those of rayon: a job that waits for another thread's projector
+    /// must not hold up its training.
+    fn run_all(&self, threads: usize, jobs: &[impl Job]) -> Result<(), StudyError> {
         let next = AtomicUsize::new(0);
         let halted = AtomicBool::new(false);
         let fatal = Mutex::new(None);
         let worker = || {
             while !halted.load(Ordering::Relaxed) {
-                let Some(wanted) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     return;
                 };
-                if let Err(error) = self.one(wanted, &job) {
+                if let Err(error) = self.run_one(job) {
                     halted.store(true, Ordering::Relaxed);
                     let mut fatal = fatal.lock().unwrap_or_else(PoisonError::into_inner);
                     fatal.get_or_insert(error);
@@ -233,55 +302,36 @@ impl Desk<'_> {
     }
 
     /// Fails only if the study cannot go on.
-    fn one<T: Named>(
-        &self,
-        wanted: &T,
-        job: &impl Fn(&T) -> (String, f64, Result<(), StudyError>),
-    ) -> Result<(), StudyError> {
-        self.shop.check_stop()?;
-        let name = wanted.name();
-        self.observer.observe(&Event::Started { name: &name });
-        let (name, seconds, result) = job(wanted);
-        match result {
+    fn run_one(&self, job: &impl Job) -> Result<(), StudyError> {
+        let Pending { context, store, .. } = self.pending;
+        context.check_stop()?;
+        let name = job.name();
+        self.progress(&name, 0, 0.0);
+        match job.run(context, store) {
             Ok(()) => {}
             Err(error @ (StudyError::Stopped | StudyError::Disk { .. } | StudyError::File(_))) => {
                 return Err(error);
             }
             Err(error) => {
-                let message = format!("{name}: {error}");
-                self.observer.observe(&Event::Warning { message: &message });
+                context.warn(&format!("{name}: {error}"));
                 let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
                 failed.push((name.clone(), error.to_string()));
             }
         }
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        *done += seconds;
-        self.observer.observe(&Event::Finished {
-            name: &name,
-            done: *done / self.total.max(f64::MIN_POSITIVE),
-        });
+        self.progress(&name, 1, job.seconds(context));
         Ok(())
     }
-}
 
-trait Named {
-    fn name(&self) -> String;
-}
-
-impl Named for Wanted {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-}
-
-impl Named for Search {
-    fn name(&self) -> String {
-        Search::name(self)
-    }
-}
-
-impl Named for (Run, RunKey) {
-    fn name(&self) -> String {
-        self.0.name()
+    /// Tells the observer that a job started (step 0) or ended (step 1), which took so many seconds.
+    fn progress(&self, name: &str, step: u64, seconds: f64) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        *done += seconds;
+        self.pending.context.emit(&Event::Progress {
+            unit: name,
+            step,
+            steps: 1,
+            done: *done / self.pending.total.max(f64::MIN_POSITIVE),
+            losses: &[],
+        });
     }
 }

@@ -6,59 +6,19 @@ mod execute;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fabproj::near::near_names;
+use fabproj::support::near_names;
 use serde_json::Value;
 
 use crate::method::{Entry, Group, Method, catalogue, find};
 use crate::problem::Objective;
 use crate::protocol::Protocol;
 use crate::store::{RunKey, VERSION};
-use crate::weights::Search;
+use crate::weight_search::Search;
 use crate::{Effort, ProjectorRecipe, SETS, StudyError, StudySet};
 
-pub use self::execute::{Outcome, execute};
+pub use self::execute::{Outcome, Pending};
 
-/// Something that happened in a study.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Event<'a> {
-    /// The work is known.
-    Planned {
-        /// Runs in the plan.
-        runs: usize,
-        /// Runs whose results are in the store already.
-        kept: usize,
-        /// Projectors to train before the runs.
-        projectors: usize,
-        /// About how long all that is not finished will take.
-        seconds: f64,
-    },
-    /// A projector's training or a run began.
-    Started {
-        /// What it is, for a person.
-        name: &'a str,
-    },
-    /// A projector's training or a run is done.
-    Finished {
-        /// What it is, for a person.
-        name: &'a str,
-        /// Share of the whole plan that is done, from 0 to 1, by estimated time.
-        done: f64,
-    },
-    /// Something that a person should know, but that does not end the study.
-    Warning {
-        /// What it is.
-        message: &'a str,
-    },
-}
-
-/// Receives the events of a study, from any of its threads.
-pub trait Observer: Sync {
-    /// Called for every event.
-    fn observe(&self, event: &Event<'_>);
-}
-
-/// What a person asks for. Empty lists stand for everything (methods: everything in the tables).
+/// What the user asks for. Empty lists stand for everything (methods: everything in the tables).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Sets by name.
@@ -87,7 +47,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// For people.
+    /// A name for messages.
     pub fn name(&self) -> String {
         let (set, method) = (self.set.name(), &self.entry.name);
         format!("{set}, {}, {method}, seed {}", self.objective, self.seed)
@@ -95,7 +55,7 @@ impl Run {
 
     /// The projector that the run needs: its method's, or ours where its answers are guarded.
     pub fn projector(&self, method: &dyn Method, effort: &Effort) -> Option<ProjectorRecipe> {
-        let ours = || ProjectorRecipe::Shape(effort.projector.clone());
+        let ours = || ProjectorRecipe::Default(effort.projector.clone());
         method.projector().or_else(|| self.entry.guarded.then(ours))
     }
 

@@ -79,12 +79,12 @@ pub(super) fn variants(
         if entry.name == "fab-post-hoc" || entry.group == crate::method::Group::Fair {
             continue;
         }
-        let Found::This(file) = store.model(&key)? else {
+        let Found::This(model) = store.model(&key)? else {
             continue;
         };
-        let projector = file.projector()?;
-        panels.push(decodes(set, &projector, panels.len(), &entry.label)?);
-        panels.push(encodings(set, &projector, panels.len())?);
+        let projector = model.projector();
+        panels.push(decodes(set, projector, panels.len(), &entry.label)?);
+        panels.push(encodings(set, projector, panels.len())?);
     }
     if panels.is_empty() {
         return Ok(None);
@@ -153,9 +153,12 @@ fn encodings(set: &StudySet, projector: &Projector, index: usize) -> Result<Pane
         -1.1..1.1,
         -1.1..1.1,
     );
-    match projector.latent_set(0) {
-        Some(LatentSet::Ball { radius, .. }) => panel.circle((0.0, 0.0), f64::from(radius)),
-        Some(LatentSet::Shell { inner, outer, .. }) => {
+    let (Some(latent_set), Some(2)) = (projector.latent_set(0), projector.latent_dim(0)) else {
+        return Ok(panel);
+    };
+    match latent_set {
+        LatentSet::Ball { radius, .. } => panel.circle((0.0, 0.0), f64::from(radius)),
+        LatentSet::Shell { inner, outer, .. } => {
             panel.circle((0.0, 0.0), f64::from(inner));
             panel.circle((0.0, 0.0), f64::from(outer));
         }
@@ -170,11 +173,15 @@ fn encodings(set: &StudySet, projector: &Projector, index: usize) -> Result<Pane
             .iter()
             .map(|(low, high)| (low + (high - low) * random.random::<f64>()) as f32)
             .collect();
-        if projector.latent_dim(0) != Some(2) || projector.chart_of(&y, &[], &mut workspace)? != 0 {
+        let (mut latent, mut decoded) = ([0.0; 2], [0.0; 2]);
+        projector.encode(0, &y, &[], &mut latent, &mut workspace)?;
+        let mut clamped = latent;
+        latent_set.clamp(&mut clamped);
+        projector.decode(0, &clamped, &[], &mut decoded, &mut workspace)?;
+        // Points of other charts have other projections.
+        if projector.project(&y, &[])?.0 != decoded {
             continue;
         }
-        let mut latent = [0.0; 2];
-        projector.encode(0, &y, &[], &mut latent, &mut workspace)?;
         let point = (f64::from(latent[0]), f64::from(latent[1]));
         if set.contains(&y) {
             good.push(point)

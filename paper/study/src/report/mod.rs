@@ -10,7 +10,7 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-use fabproj::file::write_atomically;
+use fabproj::support::write_atomically;
 
 pub use self::results::{Part, Results};
 use self::view::{Page, Section};
@@ -18,7 +18,7 @@ use crate::method::Group;
 use crate::published::PaperTables;
 use crate::store::{RunRecord, Store};
 use crate::table::{Table, tables};
-use crate::weights::tuned_weights;
+use crate::weight_search::tuned_weights;
 use crate::{SETS, StudyError, StudySet};
 
 /// The page's template.

@@ -134,7 +134,10 @@ impl Part {
                 true => format!("--tables {}", self.group.name()),
                 false => format!("--methods {}", methods.join(",")),
             };
-            format!("fabproj study run{options} {what} --seeds {}", list(&seeds))
+            format!(
+                "fab-paper study run{options} {what} --seeds {}",
+                list(&seeds)
+            )
         };
         self.seeds().into_iter().enumerate().map(chosen).collect()
     }
@@ -262,10 +265,10 @@ mod tests {
         let results = Results::gather(&store).unwrap();
         let commands: Vec<String> = results.parts.iter().flat_map(Part::commands).collect();
         let expected = [
-            "fabproj study run --sets star-shaped --tables main --seeds 1",
-            "fabproj study run --sets star-shaped --methods fabproj --seeds 1,2",
-            "fabproj study run --quick --sets star-shaped --methods fab-no-hinge --seeds 1",
-            "fabproj study run --quick --sets star-shaped --tables ablations --seeds 1",
+            "fab-paper study run --sets star-shaped --tables main --seeds 1",
+            "fab-paper study run --sets star-shaped --methods fabproj --seeds 1,2",
+            "fab-paper study run --quick --sets star-shaped --methods fab-no-hinge --seeds 1",
+            "fab-paper study run --quick --sets star-shaped --tables ablations --seeds 1",
         ];
         assert_eq!(commands, expected);
         assert_eq!((results.records().count(), results.left_out), (7, 1));

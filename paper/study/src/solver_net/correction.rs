@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fabproj::core::{Gradient, Projector, Status, Workspace};
+use fabproj::{Projector, RawOutcome, Tape};
 
 /// A map from proposed points to answers, with its gradient. Rows follow each other.
 pub trait Correction {
@@ -21,47 +21,36 @@ pub trait Correction {
 }
 
 /// A trained projector that does not change any more.
-pub struct Frozen {
+pub struct FrozenProjector {
     projector: Arc<Projector>,
-    workspace: Workspace,
-    statuses: Vec<Status>,
-    again: Vec<f32>,
+    tape: Tape,
+    outcomes: Vec<RawOutcome>,
 }
 
-impl Frozen {
+impl FrozenProjector {
     /// Through this projector.
     pub fn new(projector: Arc<Projector>) -> Self {
         Self {
-            workspace: projector.workspace(),
+            tape: projector.tape(0),
             projector,
-            statuses: Vec::new(),
-            again: Vec::new(),
+            outcomes: Vec::new(),
         }
     }
 }
 
-impl Correction for Frozen {
+impl Correction for FrozenProjector {
     fn correct(&mut self, points: &[f32], answers: &mut [f32]) {
         let rows = points.len() / self.projector.dim();
-        self.statuses.resize(rows, Status::Inside);
-        let (statuses, work) = (&mut self.statuses[..rows], &mut self.workspace);
-        let done = self
-            .projector
-            .project_batch(points, &[], answers, statuses, work);
-        // Lengths and workspace fit by construction.
+        self.outcomes.resize(rows, RawOutcome::Inside);
+        let (outcomes, tape) = (&mut self.outcomes, &mut self.tape);
+        let done = self.projector.forward(points, &[], answers, outcomes, tape);
+        // Lengths and tape fit by construction.
         debug_assert!(done.is_ok());
     }
 
-    fn pull_back(&mut self, points: &[f32], cotangent: &[f32], gradient: &mut [f32]) {
-        self.again.resize(points.len(), 0.0);
-        let gradient = Gradient {
-            y: gradient,
-            x: &mut [],
-        };
-        let (again, work) = (&mut self.again[..points.len()], &mut self.workspace);
-        let done = self
-            .projector
-            .vjp_batch(points, &[], cotangent, again, gradient, work);
+    fn pull_back(&mut self, _points: &[f32], cotangent: &[f32], gradient: &mut [f32]) {
+        let tape = &mut self.tape;
+        let done = self.projector.pullback(cotangent, gradient, &mut [], tape);
         debug_assert!(done.is_ok());
     }
 }

@@ -56,7 +56,7 @@ impl Learner {
         (rate, clip): (f32, f32),
         loss: impl FnOnce(&[f32], &mut [f32]) -> f64,
     ) -> Result<(), StudyError> {
-        task.shop.check_stop()?;
+        task.context.check_stop()?;
         let rows = features.len() / self.net.inputs();
         let network = self.net.network();
         let outputs = network.forward(features, rows, &mut self.tape);

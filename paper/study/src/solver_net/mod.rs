@@ -13,7 +13,7 @@ mod unsupervised;
 use fabproj_nn::{Mlp, MlpSpec, Tape};
 use rand_chacha::ChaCha8Rng;
 
-pub use self::correction::{Correction, Frozen, Uncorrected};
+pub use self::correction::{Correction, FrozenProjector, Uncorrected};
 pub use self::features::Features;
 pub use self::supervised::{Supervised, Targets};
 pub use self::unsupervised::Unsupervised;

@@ -85,7 +85,7 @@ impl Supervised {
         task: &Task<'_>,
         correction: &mut dyn Correction,
     ) -> Result<(SolverNet, Vec<(u64, f64)>), StudyError> {
-        let targets = task.shop.targets(&task.set, task.objective, task.seed)?;
+        let targets = task.context.targets(&task.set, task.objective, task.seed)?;
         let dim = task.set.dim();
         let mut random = ChaCha8Rng::seed_from_u64(task.seed);
         random.set_stream(12);

@@ -332,7 +332,7 @@ fn soft_minimum(losses: &[f32], temperature: f32, weights: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Effort, StudySet, Workshop};
+    use crate::{Context, Effort, StudySet};
 
     /// Halves the points, and charges for their squares.
     struct Halving;
@@ -365,12 +365,12 @@ mod tests {
 
     /// The derivative of the loss with respect to each output, and by differences.
     fn derivatives(settings: &Unsupervised, objective: Objective) -> Vec<(f64, f64)> {
-        let shop = Workshop::in_memory(Effort::quick());
+        let context = Context::in_memory(Effort::quick());
         let task = Task {
             set: StudySet::open("star-shaped").unwrap(),
             objective,
             seed: 1,
-            shop: &shop,
+            context: &context,
         };
         let mut random = ChaCha8Rng::seed_from_u64(4);
         let net = settings.start(&task, &mut random).unwrap();

@@ -1,18 +1,18 @@
-//! Makes a model, writes and reads it as bytes, and projects a point, all without the standard library.
+//! Makes weights, writes and reads them as bytes, and projects a point, all without the standard library.
 //! The exit status is 0 if the answer is right.
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
-use alloc::vec;
+use alloc::vec::Vec;
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use fabproj_core::{Blend, Chart, Frame, Guard, LatentSet, Model, Network, Projector};
+use fabproj_core::{Guard, LatentSet, Projector, Weights};
 
 // The C library starts the program and copies memory; nothing else of it is used.
 #[link(name = "c")]
@@ -76,47 +76,24 @@ static ARENA: Arena = Arena {
     used: AtomicUsize::new(0),
 };
 
-fn disc() -> Model {
-    Model {
-        dim: 2,
-        parameter_dim: 0,
-        frame: Frame::unit(2),
-        parameter_frame: Frame::unit(0),
-        gate: None,
-        charts: vec![Chart {
-            frame: Frame::unit(2),
-            encoder: Network::identity(2),
-            latent: LatentSet::Ball {
-                radius: 0.5,
-                smooth: None,
-            },
-            decoders: vec![Network::identity(2)],
-            decoder_gate: None,
-            blend: Blend::Soft,
-        }],
-        discriminator: None,
-        anchors: vec![],
-        lift: None,
-    }
-}
-
-fn run() -> Option<[f32; 2]> {
-    let bytes = disc().to_bytes().ok()?;
+fn run() -> Option<Vec<f32>> {
+    let disc = LatentSet::Ball {
+        radius: 0.5,
+        smooth: None,
+    };
+    let bytes = Weights::identity(2, disc).to_bytes().ok()?;
     let projector = Projector::from_bytes(&bytes).ok()?;
-    let right_half = |y: &[f64], _: &[f64]| y[0] >= 0.0;
-    let guard = Guard::new(&projector, right_half).ok()?;
-    let mut out = [0.0; 2];
-    let status = guard
-        .project(&[-3.0, 4.0], &[], &mut out, &mut guard.workspace())
+    let (out, _) = projector.project(&[3.0, 4.0], &[]).ok()?;
+    let guard = Guard::from_fn(projector, |y, _| y[0] >= 0.0).ok()?;
+    let mut right = [0.0; 2];
+    let outcome = guard
+        .project_into(&[-3.0, 4.0], &[], &mut right, &mut guard.workspace())
         .ok()?;
-    assert!(status.is_verified() && right_half(&out.map(f64::from), &[]));
-    projector
-        .project(&[3.0, 4.0], &[], &mut out, &mut projector.workspace())
-        .ok()?;
+    assert!(outcome.is_verified() && right[0] >= 0.0_f64);
     Some(out)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn main(_: c_int, _: *const *const u8) -> c_int {
-    c_int::from(run() != Some([0.3, 0.4]))
+    c_int::from(run().as_deref() != Some(&[0.3, 0.4]))
 }

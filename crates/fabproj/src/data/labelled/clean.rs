@@ -1,4 +1,4 @@
-//! What is taken out of labelled points before anything is learned from them.
+//! Removes labelled points that cannot be learned from.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LabelledData, LabelledError};
 
-/// What labelled points held, and what was taken out of them.
+/// Counts of labelled points, and of those that were removed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LabelReport {
@@ -32,19 +32,17 @@ impl LabelReport {
 }
 
 impl LabelledData {
-    /// Leaves out rows that repeat or contradict others, and columns that never change, and says what
-    /// was left out.
+    /// Removes rows that repeat or contradict others, and constant columns.
     ///
-    /// Of rows that are the same in all numbers, one stays if their labels agree, and none otherwise. A
-    /// constant coordinate of y cannot be learned to be projected: it is no part of what the model
-    /// changes. A constant parameter has no influence that the points could show.
+    /// Of rows with the same numbers, one stays if their labels agree, and none otherwise. A constant
+    /// coordinate of y is not a part of the model. The points cannot show the influence of a constant x.
     ///
     /// # Errors
     /// [`LabelledError::Constant`] when no coordinate of y varies, and [`LabelledError::OneClass`] when
     /// contradictions leave rows of one label alone.
     pub fn clean(&self) -> Result<(Self, LabelReport), LabelledError> {
         let (y_kept, y_constant) = varying(&self.points, &self.names);
-        let (x_kept, x_constant) = varying(&self.parameters, &self.parameter_names);
+        let (x_kept, x_constant) = varying(&self.x_values, &self.x_names);
         if y_kept.is_empty() {
             return Err(LabelledError::Constant { rows: self.rows() });
         }
@@ -53,14 +51,14 @@ impl LabelledData {
             constant: [y_constant, x_constant].concat(),
             ..LabelReport::default()
         };
-        let (mut points, mut parameters, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut points, mut x_values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
         for (row, agreement) in self.agreements().into_iter().enumerate() {
             match agreement {
                 Row::Contradicted => report.contradictory += 1,
                 Row::Repeated => report.duplicates += 1,
                 Row::Own => {
                     points.extend(y_kept.iter().map(|column| self.y(row)[*column]));
-                    parameters.extend(x_kept.iter().map(|column| self.x(row)[*column]));
+                    x_values.extend(x_kept.iter().map(|column| self.x(row)[*column]));
                     labels.push(self.labels[row]);
                 }
             }
@@ -71,8 +69,8 @@ impl LabelledData {
         let cleaned = Self::new(
             picked(&self.names, &y_kept),
             points,
-            picked(&self.parameter_names, &x_kept),
-            parameters,
+            picked(&self.x_names, &x_kept),
+            x_values,
             labels,
         )?;
         report.used = cleaned.rows();
@@ -151,7 +149,7 @@ mod tests {
         .clean()
         .unwrap();
         assert_eq!(cleaned.points(), [1.0, 0.0, 2.0, 3.0, 7.0, 3.0]);
-        assert_eq!(cleaned.parameters(), [5.0, 6.0, 5.0]);
+        assert_eq!(cleaned.x_values(), [5.0, 6.0, 5.0]);
         assert_eq!(cleaned.labels(), [true, false, false]);
         let expected = LabelReport {
             rows: 7,
@@ -175,7 +173,7 @@ mod tests {
         .unwrap();
         assert_eq!(report.constant, ["b", "c"]);
         assert_eq!(
-            (cleaned.names(), cleaned.parameter_dim()),
+            (cleaned.names(), cleaned.x_dim()),
             (&["a".to_owned()][..], 0)
         );
         assert_eq!(cleaned.points(), [1.0, 2.0, 3.0]);

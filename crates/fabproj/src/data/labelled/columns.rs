@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
     /// The columns of y, in this order. If empty: those whose names are `y`, or `y` and a number
-    /// (`y0`, `y_1`, `y[2]`); if there are none, all that are nothing else.
+    /// (`y0`, `y_1`, `y[2]`); if there are none, all other columns.
     pub y: Vec<String>,
     /// The columns of x, in this order. If empty: those whose names are `x`, or `x` and a number,
     /// provided that the columns of y are named or begin with y.

@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, Label
         return Err(LabelledError::Empty);
     }
     let places = Places::find(&names, columns)?;
-    let (mut points, mut parameters, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut points, mut x_values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     let mut record = ByteRecord::new();
     while reader.read_byte_record(&mut record).map_err(failed)? {
         let place = Place {
@@ -27,12 +27,12 @@ pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, Label
             line: record.position().map(Position::line),
         };
         push_numbers(&record, place, &places.y, &mut points)?;
-        push_numbers(&record, place, &places.x, &mut parameters)?;
+        push_numbers(&record, place, &places.x, &mut x_values)?;
         labels.push(label(&record, place, &places.label)?);
-        if points.len() + parameters.len() > MAX_NUMBERS {
+        if points.len() + x_values.len() > MAX_NUMBERS {
             return Err(LabelledError::TooLarge {
                 name: path.display().to_string(),
-                found: (points.len() + parameters.len()) as u128,
+                found: (points.len() + x_values.len()) as u128,
                 limit: MAX_NUMBERS,
             });
         }
@@ -41,7 +41,7 @@ pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, Label
         Places::names(&places.y),
         points,
         Places::names(&places.x),
-        parameters,
+        x_values,
         labels,
     )
 }
@@ -127,7 +127,7 @@ mod tests {
         let text = "\u{feff}y0, note ,y1,x,label\n1,a,2,3,1\n-1e-3,b, 5 ,6,false\n0,,0,0,-1.0\n";
         let data = parsed(text).unwrap();
         assert_eq!(data.points(), [1.0, 2.0, -1e-3, 5.0, 0.0, 0.0]);
-        assert_eq!(data.parameters(), [3.0, 6.0, 0.0]);
+        assert_eq!(data.x_values(), [3.0, 6.0, 0.0]);
         assert_eq!(data.labels(), [true, false, false]);
         assert_eq!(data.names(), ["y0", "y1"]);
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::ENDINGS;
+use crate::support::did_you_mean;
 
 /// Where in a file something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +48,14 @@ pub enum LabelledError {
         /// What the operating system says.
         source: io::Error,
     },
-    /// The ending says nothing that this build knows.
-    #[error("{} is no file of labelled points: they end in .{}", path.display(), ENDINGS.join(", ."))]
+    /// The ending is not one that this build reads.
+    #[error("{}: files of labelled points must end in .{}", path.display(), ENDINGS.join(", ."))]
     Ending {
         /// The file.
         path: PathBuf,
     },
     /// The file is not what its ending says, or is damaged.
-    #[error("the file is no {format} file that can be read: {problem}")]
+    #[error("cannot parse the file as {format}: {problem}")]
     Format {
         /// The format that the ending names.
         format: &'static str,
@@ -62,16 +63,13 @@ pub enum LabelledError {
         problem: String,
     },
     /// No rows.
-    #[error("there are no rows: a header and then one labelled point a row are needed")]
+    #[error("there are no rows; expected a header, then one labelled point per row")]
     Empty,
     /// No columns are left for y.
     #[error("there are no columns of y: name them, or let their names begin with y")]
     NoY,
     /// A column or array that is not there.
-    #[error(
-        "there is no {what} `{wanted}`; {}",
-        if found.is_empty() { "the file has none".to_owned() } else { format!("near names: {}", found.join(", ")) }
-    )]
+    #[error("there is no {what} `{wanted}`{}", did_you_mean(found))]
     Missing {
         /// `column` or `array`.
         what: &'static str,
@@ -81,7 +79,7 @@ pub enum LabelledError {
         found: Vec<String>,
     },
     /// A column that is asked for twice.
-    #[error("the column `{name}` is named twice: a column is one of y, x and the label")]
+    #[error("the column `{name}` is used twice: it can be one of y, x and the label")]
     Twice {
         /// Its name.
         name: String,
@@ -97,9 +95,7 @@ pub enum LabelledError {
         text: String,
     },
     /// NaN or infinity.
-    #[error(
-        "{place}: column `{column}` is {value}: only finite numbers can be used; remove or repair the row"
-    )]
+    #[error("{place}: column `{column}` is {value}, which is not finite; remove or repair the row")]
     NotFinite {
         /// Where.
         place: Place,
@@ -139,7 +135,7 @@ pub enum LabelledError {
         found: usize,
     },
     /// More than this library reads.
-    #[error("`{name}` holds {found} numbers; {limit} are read at most: thin the rows out")]
+    #[error("`{name}` holds {found} numbers; the limit is {limit}: use fewer rows")]
     TooLarge {
         /// The array or file.
         name: String,
@@ -150,8 +146,8 @@ pub enum LabelledError {
     },
     /// A layout that needs to be told how many columns are the state.
     #[error(
-        "`X_all` has {columns} columns: tell how many of them, from the left, are the state x \
-         (--state-dim), so that at least one is left for y"
+        "`X_all` has {columns} columns: --state-dim says how many of them, from the left, are x, and must \
+         leave one for y"
     )]
     StateDimension {
         /// Columns of `X_all`.
@@ -159,7 +155,7 @@ pub enum LabelledError {
     },
     /// All labels are the same.
     #[error(
-        "all {rows} labelled points are {}: at least one of each kind is needed to tell what is feasible",
+        "all {rows} labelled points are {}: at least one of each kind is needed",
         if *feasible { "feasible" } else { "infeasible" }
     )]
     OneClass {

@@ -1,9 +1,8 @@
-//! Points with labels that come from elsewhere: all that is known about a set of which nobody can be
-//! asked.
+//! Labelled points, for sets without a membership test.
 //!
 //! [`LabelledData`] holds them; [`read`] takes them from a file by its ending, with one feature of this
-//! crate per format: `csv`, `npz`, `parquet`. [`LabelledData::clean`] takes out what cannot be learned
-//! from, and says what that was.
+//! crate per format: `csv`, `npz`, `parquet`. [`LabelledData::clean`] removes duplicate and contradictory
+//! rows and constant columns.
 
 mod clean;
 mod columns;
@@ -21,34 +20,36 @@ use std::path::Path;
 
 pub use self::clean::LabelReport;
 pub use self::columns::Columns;
-pub use self::error::{LabelledError, Place};
+pub use self::error::LabelledError;
+pub(crate) use self::error::Place;
 
 /// Numbers that are read from one file at most: 512 megabytes of them.
-pub const MAX_NUMBERS: usize = 1 << 26;
+#[cfg(any(feature = "csv", feature = "npz", feature = "parquet"))]
+pub(crate) const MAX_NUMBERS: usize = 1 << 26;
 
-/// Rows of y, of the parameters x, and their labels.
+/// Rows of y and x with their labels.
 ///
 /// ```
-/// use fabproj::data::labelled::LabelledData;
+/// use fabproj::labelled::LabelledData;
 ///
 /// // The interval from 0 to 1, known by points at every tenth.
 /// let points: Vec<f64> = (-10..20).map(|tenth| f64::from(tenth) / 10.0).collect();
 /// let labels: Vec<bool> = points.iter().map(|y| (0.0..=1.0).contains(y)).collect();
 /// let data = LabelledData::new(vec!["y".into()], points, Vec::new(), Vec::new(), labels)?;
 /// assert_eq!((data.rows(), data.dim(), data.feasible()), (30, 1, 11));
-/// # Ok::<(), fabproj::data::labelled::LabelledError>(())
+/// # Ok::<(), fabproj::labelled::LabelledError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelledData {
     names: Vec<String>,
     points: Vec<f64>,
-    parameter_names: Vec<String>,
-    parameters: Vec<f64>,
+    x_names: Vec<String>,
+    x_values: Vec<f64>,
     labels: Vec<bool>,
 }
 
 impl LabelledData {
-    /// Rows of one number per name. Without parameters both lists of them are empty.
+    /// Rows of one number per name. Without x its names and values are empty.
     ///
     /// # Errors
     /// [`LabelledError`] when the lists do not fit together, there are no rows, a number is not finite,
@@ -56,8 +57,8 @@ impl LabelledData {
     pub fn new(
         names: Vec<String>,
         points: Vec<f64>,
-        parameter_names: Vec<String>,
-        parameters: Vec<f64>,
+        x_names: Vec<String>,
+        x_values: Vec<f64>,
         labels: Vec<bool>,
     ) -> Result<Self, LabelledError> {
         let rows = labels.len();
@@ -67,7 +68,7 @@ impl LabelledData {
         if rows == 0 {
             return Err(LabelledError::Empty);
         }
-        let parts = [("y", &names, &points), ("x", &parameter_names, &parameters)];
+        let parts = [("y", &names, &points), ("x", &x_names, &x_values)];
         for (what, names, values) in parts {
             let expected = rows * names.len();
             if values.len() != expected {
@@ -95,8 +96,8 @@ impl LabelledData {
         Ok(Self {
             names,
             points,
-            parameter_names,
-            parameters,
+            x_names,
+            x_values,
             labels,
         })
     }
@@ -117,8 +118,8 @@ impl LabelledData {
     }
 
     /// Dimension of x.
-    pub fn parameter_dim(&self) -> usize {
-        self.parameter_names.len()
+    pub fn x_dim(&self) -> usize {
+        self.x_names.len()
     }
 
     /// Names of the coordinates of y.
@@ -127,8 +128,8 @@ impl LabelledData {
     }
 
     /// Names of the coordinates of x.
-    pub fn parameter_names(&self) -> &[String] {
-        &self.parameter_names
+    pub fn x_names(&self) -> &[String] {
+        &self.x_names
     }
 
     /// All points, row after row.
@@ -136,9 +137,9 @@ impl LabelledData {
         &self.points
     }
 
-    /// All parameters, row after row.
-    pub fn parameters(&self) -> &[f64] {
-        &self.parameters
+    /// All values of x, row after row.
+    pub fn x_values(&self) -> &[f64] {
+        &self.x_values
     }
 
     /// Whether each row is feasible.
@@ -159,16 +160,16 @@ impl LabelledData {
     /// # Panics
     /// If there is no such row.
     pub fn x(&self, row: usize) -> &[f64] {
-        &self.parameters[row * self.parameter_dim()..][..self.parameter_dim()]
+        &self.x_values[row * self.x_dim()..][..self.x_dim()]
     }
 
     /// A fingerprint of the numbers and labels; names do not count.
     pub fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        for size in [self.rows(), self.dim(), self.parameter_dim()] {
+        for size in [self.rows(), self.dim(), self.x_dim()] {
             hasher.update(&(size as u64).to_le_bytes());
         }
-        for value in self.points.iter().chain(&self.parameters) {
+        for value in self.points.iter().chain(&self.x_values) {
             hasher.update(&value.to_le_bytes());
         }
         for label in &self.labels {
@@ -179,7 +180,7 @@ impl LabelledData {
 }
 
 /// The endings of files that [`read`] takes in this build.
-pub const ENDINGS: &[&str] = &[
+pub(crate) const ENDINGS: &[&str] = &[
     #[cfg(feature = "csv")]
     "csv",
     #[cfg(feature = "npz")]
@@ -224,7 +225,7 @@ pub fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledErro
     }
 }
 
-/// What a number says as a label: 1 is feasible; 0 and -1 are not.
+/// The label that a number means: 1 is feasible; 0 and -1 are not.
 #[cfg(any(feature = "csv", feature = "npz", feature = "parquet"))]
 fn label_of(value: f64) -> Option<bool> {
     match value {
@@ -258,8 +259,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_values() {
-        let new = |points: Vec<f64>, parameters: Vec<f64>, labels: Vec<bool>| {
-            LabelledData::new(names("y", 2), points, names("x", 1), parameters, labels)
+        let new = |points: Vec<f64>, x_values: Vec<f64>, labels: Vec<bool>| {
+            LabelledData::new(names("y", 2), points, names("x", 1), x_values, labels)
                 .unwrap_err()
                 .to_string()
         };

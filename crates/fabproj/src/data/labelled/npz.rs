@@ -8,13 +8,13 @@ use zip::ZipArchive;
 
 use self::array::Array;
 use super::{Columns, LabelledData, LabelledError, Place, label_of};
-use crate::near::near_names;
+use crate::support::near_names;
 
 mod array;
 
 /// The usual names of arrays, and those of the layout that joins x and y.
 const POINTS: &str = "y";
-const PARAMETERS: &str = "x";
+const X: &str = "x";
 const JOINED: &str = "X_all";
 const MASK: &str = "feasible_mask";
 
@@ -91,7 +91,7 @@ impl Arrays {
             }),
         };
         let y = self.read(&only(&columns.y, POINTS)?)?;
-        let x = only(&columns.x, PARAMETERS)?;
+        let x = only(&columns.x, X)?;
         let x = if columns.x.is_empty() && !self.has(&x) {
             Array::empty(y.rows)
         } else {

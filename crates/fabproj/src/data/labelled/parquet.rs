@@ -1,16 +1,19 @@
 //! Labelled points in Parquet files.
 
+mod pages;
+
 use std::fs::File;
 use std::panic;
 use std::path::Path;
 
 use parquet::basic::ConvertedType;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
+use self::pages::{Pages, check_place};
 use super::places::Places;
 use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of};
 
@@ -18,8 +21,8 @@ use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of};
 const ROWS: usize = 8192;
 
 pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
-    // The crate that reads them panics on some damaged files, deep inside. A program that is built to abort
-    // on panics ends there.
+    // The crate that decodes them panics on some damaged files. Those that are known are errors before that;
+    // others end here.
     let read = panic::catch_unwind(|| read_sound(path, columns));
     read.unwrap_or_else(|_| {
         Err(LabelledError::Format {
@@ -107,11 +110,18 @@ impl Table<'_> {
             values: Vec::new(),
         };
         for group in 0..self.file.num_row_groups() {
-            let reader = self.file.get_row_group(group);
-            let reader = reader.and_then(|group| group.get_column_reader(*place));
-            column.extend(reader.map_err(damaged)?, self.descriptor(*place))?;
+            let descriptor = self.descriptor(*place);
+            let pages = self.pages(group, *place).map_err(damaged)?;
+            let reader = get_column_reader(descriptor.clone(), Box::new(pages));
+            column.extend(reader, descriptor)?;
         }
         Ok(column.values)
+    }
+
+    fn pages(&self, group: usize, place: usize) -> Result<Pages, ParquetError> {
+        check_place(self.file.metadata().row_group(group).column(place))?;
+        let pages = self.file.get_row_group(group)?;
+        Ok(Pages::new(pages.get_column_page_reader(place)?))
     }
 
     fn descriptor(&self, place: usize) -> parquet::schema::types::ColumnDescPtr {

@@ -1,7 +1,7 @@
 //! Where the columns of a file are.
 
 use super::{Columns, LabelledError};
-use crate::near::near_names;
+use crate::support::near_names;
 
 /// The places of the columns in a file, with their names.
 #[derive(Clone, Debug, PartialEq, Eq)]

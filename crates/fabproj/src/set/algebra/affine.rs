@@ -1,10 +1,12 @@
 //! The image of a set under an affine map.
 
+use fabproj_core::Membership;
 use std::sync::Arc;
 
 use crate::set::delegate::same_coordinates;
+use crate::set::rows::narrow;
 use crate::set::vector::{dot, with_buffer};
-use crate::set::{ConstraintSet, Description, Interval, Result, SetError};
+use crate::set::{Description, Equation, Interval, Result, Set, SetError};
 
 /// A pivot smaller than this part of the largest entry makes a matrix singular.
 const SMALLEST_PIVOT: f64 = 1e-12;
@@ -19,14 +21,15 @@ const SIMILAR: f64 = 1e-12;
 /// A point is judged at its origin A⁻¹(y - b), so boundaries are exact up to rounding.
 ///
 /// ```
-/// use fabproj::set::{Affine, ConstraintSet, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Affine, built_in};
 /// let wide = Affine::new(built_in("concentric-circles")?, vec![3.0, 0.0, 0.0, 1.0], vec![10.0, 0.0])?;
 /// assert!(wide.contains(&[14.5, 0.0], &[]));
 /// assert!(!wide.contains(&[10.0, 0.0], &[]));
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
 pub struct Affine {
-    set: Arc<dyn ConstraintSet>,
+    set: Arc<dyn Set>,
     matrix: Vec<f64>,
     inverse: Vec<f64>,
     offset: Vec<f64>,
@@ -39,7 +42,7 @@ impl Affine {
     /// # Errors
     ///
     /// When the sizes do not fit the set, when a number is not finite, or when A has no inverse.
-    pub fn new(set: Arc<dyn ConstraintSet>, matrix: Vec<f64>, offset: Vec<f64>) -> Result<Self> {
+    pub fn new(set: Arc<dyn Set>, matrix: Vec<f64>, offset: Vec<f64>) -> Result<Self> {
         let dim = set.dim();
         for (what, expected, found) in [
             ("matrix of an affine map", dim * dim, matrix.len()),
@@ -95,14 +98,22 @@ impl Affine {
     }
 }
 
-impl ConstraintSet for Affine {
-    same_coordinates!();
-
+impl Membership for Affine {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         with_buffer(y.len(), |origin| {
             self.pull_back(y, origin);
             self.set.contains(origin, x)
         })
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(true);
+        narrow(self.set.as_ref(), y, x, inside, |y, _, points| {
+            let start = points.len();
+            points.resize(start + y.len(), 0.0);
+            self.pull_back(y, &mut points[start..]);
+            true
+        });
     }
 
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
@@ -121,6 +132,10 @@ impl ConstraintSet for Affine {
             Some(violation)
         })
     }
+}
+
+impl Set for Affine {
+    same_coordinates!();
 
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
         if !self.similarity {
@@ -158,6 +173,23 @@ impl ConstraintSet for Affine {
                 (low, high)
             })
             .collect()
+    }
+
+    /// With y = A u + b, normal · u = c + s · x becomes (A⁻ᵀ normal) · y = c + (A⁻ᵀ normal) · b + s · x.
+    fn equations(&self) -> Vec<Equation> {
+        let dim = self.dim();
+        let image = |equation: Equation| {
+            let column = |j: usize| (0..dim).map(move |row| self.inverse[row * dim + j]);
+            let normal: Vec<f64> = (0..dim)
+                .map(|j| column(j).zip(&equation.normal).map(|(a, n)| a * n).sum())
+                .collect();
+            Equation {
+                constant: equation.constant + dot(&normal, &self.offset),
+                normal,
+                slopes: equation.slopes,
+            }
+        };
+        self.set.equations().into_iter().map(image).collect()
     }
 
     fn description(&self) -> Description {

@@ -1,48 +1,46 @@
 //! Intersection and union.
 
+use fabproj_core::Membership;
 use std::sync::Arc;
 
-use super::parameters_of;
+use super::x_of;
+use crate::set::rows::{narrow, unchanged};
 use crate::set::vector::{distance, with_buffer};
-use crate::set::{ConstraintSet, Description, Interval, Result, SetError};
+use crate::set::{Calibration, Description, Equation, Interval, Result, Set, SetError};
 
-/// Sets of the same y, with what they agree on. Sets with parameters share one x; fixed sets may
+/// Sets of the same y, with what they agree on. Sets that depend on x share it; fixed sets may
 /// stand beside them.
 struct Members {
-    sets: Vec<Arc<dyn ConstraintSet>>,
-    parameter_bounds: Vec<Interval>,
-    /// Which member names the parameters.
+    sets: Vec<Arc<dyn Set>>,
+    x_bounds: Vec<Interval>,
+    /// Which member names the coordinates of x.
     conditional: Option<usize>,
 }
 
 impl Members {
-    fn new(sets: Vec<Arc<dyn ConstraintSet>>) -> Result<Self> {
+    fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let dim = sets.first().ok_or(SetError::NoSets)?.dim();
-        let conditional = sets.iter().position(|set| set.parameter_dim() > 0);
-        let parameter_dim = conditional.map_or(0, |index| sets[index].parameter_dim());
+        let conditional = sets.iter().position(|set| set.x_dim() > 0);
+        let x_dim = conditional.map_or(0, |index| sets[index].x_dim());
         for set in &sets {
             check_length("coordinates of a combined set", dim, set.dim())?;
-            if set.parameter_dim() > 0 {
-                check_length(
-                    "parameters of a combined set",
-                    parameter_dim,
-                    set.parameter_dim(),
-                )?;
+            if set.x_dim() > 0 {
+                check_length("coordinates of x of a combined set", x_dim, set.x_dim())?;
             }
         }
         let regions: Vec<_> = sets
             .iter()
-            .filter(|set| set.parameter_dim() > 0)
-            .map(|set| set.parameter_bounds())
+            .filter(|set| set.x_dim() > 0)
+            .map(|set| set.x_bounds())
             .collect();
-        let parameter_bounds = if regions.is_empty() {
+        let x_bounds = if regions.is_empty() {
             Vec::new()
         } else {
             intersection(&regions)?
         };
         Ok(Self {
             sets,
-            parameter_bounds,
+            x_bounds,
             conditional,
         })
     }
@@ -55,13 +53,19 @@ impl Members {
         self.sets[0].names()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
+    fn x_names(&self) -> Vec<String> {
         self.conditional
-            .map_or_else(Vec::new, |index| self.sets[index].parameter_names())
+            .map_or_else(Vec::new, |index| self.sets[index].x_names())
     }
 
     fn bounds(&self) -> Vec<Vec<Interval>> {
         self.sets.iter().map(|set| set.bounds()).collect()
+    }
+
+    /// The calibration of the member that can be trusted least.
+    fn calibration(&self) -> Option<Calibration> {
+        let known = self.sets.iter().filter_map(|set| set.calibration());
+        known.min_by(|a, b| a.precision_lower_bound.total_cmp(&b.precision_lower_bound))
     }
 
     fn descriptions(&self) -> Vec<Description> {
@@ -110,7 +114,8 @@ fn hull(regions: &[Vec<Interval>]) -> Vec<Interval> {
 /// intersection of theirs. The nearest point is not known: it need not be nearest in any one of them.
 ///
 /// ```
-/// use fabproj::set::{And, ConstraintSet, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{And, built_in};
 /// let lens = And::new(vec![built_in("star-shaped")?, built_in("blob-with-bite")?])?;
 /// assert!(lens.contains(&[-0.5, 0.0], &[]));
 /// assert!(!lens.contains(&[0.5, 0.0], &[]), "in the bite");
@@ -127,25 +132,24 @@ impl And {
     /// # Errors
     ///
     /// When there is no set, when dimensions differ, or when the bounds do not meet.
-    pub fn new(sets: Vec<Arc<dyn ConstraintSet>>) -> Result<Self> {
+    pub fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let members = Members::new(sets)?;
         let bounds = intersection(&members.bounds())?;
         Ok(Self { members, bounds })
     }
 }
 
-impl ConstraintSet for And {
-    fn dim(&self) -> usize {
-        self.members.dim()
-    }
-
-    fn parameter_dim(&self) -> usize {
-        self.members.parameter_bounds.len()
-    }
-
+impl Membership for And {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        let inside = |set: &Arc<dyn ConstraintSet>| set.contains(y, parameters_of(set.as_ref(), x));
+        let inside = |set: &Arc<dyn Set>| set.contains(y, x_of(set.as_ref(), x));
         self.members.sets.iter().all(inside)
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(true);
+        for set in &self.members.sets {
+            narrow(set.as_ref(), y, x, inside, unchanged);
+        }
     }
 
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
@@ -153,7 +157,7 @@ impl ConstraintSet for And {
         with_buffer(y.len(), |part| {
             let mut total = 0.0;
             for set in &self.members.sets {
-                total += set.violation(y, parameters_of(set.as_ref(), x), part)?;
+                total += set.violation(y, x_of(set.as_ref(), x), part)?;
                 for (sum, part) in gradient.iter_mut().zip(&*part) {
                     *sum += part;
                 }
@@ -161,21 +165,45 @@ impl ConstraintSet for And {
             Some(total)
         })
     }
+}
+
+impl Set for And {
+    fn dim(&self) -> usize {
+        self.members.dim()
+    }
+
+    fn x_dim(&self) -> usize {
+        self.members.x_bounds.len()
+    }
 
     fn bounds(&self) -> Vec<Interval> {
         self.bounds.clone()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.members.parameter_bounds.clone()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.members.x_bounds.clone()
     }
 
     fn names(&self) -> Vec<String> {
         self.members.names()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
-        self.members.parameter_names()
+    fn x_names(&self) -> Vec<String> {
+        self.members.x_names()
+    }
+
+    fn calibration(&self) -> Option<Calibration> {
+        self.members.calibration()
+    }
+
+    fn equations(&self) -> Vec<Equation> {
+        let (sets, x_dim) = (self.members.sets.iter(), self.x_dim());
+        let mut equations: Vec<Equation> = sets.flat_map(|set| set.equations()).collect();
+        // A fixed set beside one that is not.
+        for equation in &mut equations {
+            equation.slopes.resize(x_dim, 0.0);
+        }
+        equations
     }
 
     fn description(&self) -> Description {
@@ -191,7 +219,8 @@ impl ConstraintSet for And {
 /// all of theirs are. Its region of interest is the smallest box that holds theirs.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Or, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Or, built_in};
 /// let both = Or::new(vec![built_in("shell-2d")?, built_in("two-moons")?])?;
 /// assert!(both.contains(&[-1.5, 0.0], &[]) && both.contains(&[0.0, 0.75], &[]));
 /// # Ok::<(), fabproj::set::SetError>(())
@@ -206,26 +235,33 @@ impl Or {
     ///
     /// # Errors
     ///
-    /// When there is no set, or when dimensions differ.
-    pub fn new(sets: Vec<Arc<dyn ConstraintSet>>) -> Result<Self> {
+    /// When there is no set, or when dimensions or equations differ.
+    pub fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let members = Members::new(sets)?;
+        let equations = members.sets[0].equations();
+        if members.sets.iter().any(|set| set.equations() != equations) {
+            return Err(SetError::MixedEquations { what: "a union" });
+        }
         let bounds = hull(&members.bounds());
         Ok(Self { members, bounds })
     }
 }
 
-impl ConstraintSet for Or {
-    fn dim(&self) -> usize {
-        self.members.dim()
-    }
-
-    fn parameter_dim(&self) -> usize {
-        self.members.parameter_bounds.len()
-    }
-
+impl Membership for Or {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        let inside = |set: &Arc<dyn ConstraintSet>| set.contains(y, parameters_of(set.as_ref(), x));
+        let inside = |set: &Arc<dyn Set>| set.contains(y, x_of(set.as_ref(), x));
         self.members.sets.iter().any(inside)
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(false);
+        for set in &self.members.sets {
+            let mut found: Vec<bool> = inside.iter().map(|inside| !inside).collect();
+            narrow(set.as_ref(), y, x, &mut found, unchanged);
+            for (inside, found) in inside.iter_mut().zip(found) {
+                *inside |= found;
+            }
+        }
     }
 
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
@@ -233,7 +269,7 @@ impl ConstraintSet for Or {
         with_buffer(y.len(), |part| {
             let mut least = f64::INFINITY;
             for set in &self.members.sets {
-                let violation = set.violation(y, parameters_of(set.as_ref(), x), part)?;
+                let violation = set.violation(y, x_of(set.as_ref(), x), part)?;
                 if violation < least {
                     least = violation;
                     gradient.copy_from_slice(part);
@@ -242,12 +278,22 @@ impl ConstraintSet for Or {
             Some(least)
         })
     }
+}
+
+impl Set for Or {
+    fn dim(&self) -> usize {
+        self.members.dim()
+    }
+
+    fn x_dim(&self) -> usize {
+        self.members.x_bounds.len()
+    }
 
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
         with_buffer(y.len(), |candidate| {
             let mut least = f64::INFINITY;
             for set in &self.members.sets {
-                if !set.nearest(y, parameters_of(set.as_ref(), x), candidate) {
+                if !set.nearest(y, x_of(set.as_ref(), x), candidate) {
                     return false;
                 }
                 let reach = distance(y, candidate);
@@ -264,16 +310,24 @@ impl ConstraintSet for Or {
         self.bounds.clone()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
-        self.members.parameter_bounds.clone()
+    fn x_bounds(&self) -> Vec<Interval> {
+        self.members.x_bounds.clone()
     }
 
     fn names(&self) -> Vec<String> {
         self.members.names()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
-        self.members.parameter_names()
+    fn x_names(&self) -> Vec<String> {
+        self.members.x_names()
+    }
+
+    fn calibration(&self) -> Option<Calibration> {
+        self.members.calibration()
+    }
+
+    fn equations(&self) -> Vec<Equation> {
+        self.members.sets[0].equations()
     }
 
     fn description(&self) -> Description {

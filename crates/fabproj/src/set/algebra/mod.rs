@@ -10,11 +10,11 @@ pub use self::combine::{And, Or};
 pub use self::not::Not;
 pub use self::shrink::Shrink;
 
-use super::ConstraintSet;
+use super::Set;
 
 /// The part of x that a set reads: all of it, or nothing where the set is fixed but stands beside one
 /// that is not.
 #[inline]
-fn parameters_of<'a>(set: &dyn ConstraintSet, x: &'a [f64]) -> &'a [f64] {
-    if set.parameter_dim() == 0 { &[] } else { x }
+fn x_of<'a>(set: &dyn Set, x: &'a [f64]) -> &'a [f64] {
+    if set.x_dim() == 0 { &[] } else { x }
 }

@@ -1,49 +1,77 @@
 //! The complement within a region.
 
+use fabproj_core::Membership;
 use std::sync::Arc;
 
 use crate::set::delegate::same_coordinates;
+use crate::set::rows::{narrow, unchanged};
 use crate::set::vector::is_finite;
-use crate::set::{ConstraintSet, Description, Interval};
+use crate::set::{Description, Interval, Result, Set, SetError};
 
-/// What a set leaves of its own region of interest.
+/// The complement of a set within its bounds.
 ///
 /// Sets are closed, so this one is open where it borders the other: boundary points of the original
 /// are *not* in the complement. Towards the region's own faces it is closed. Violation and nearest
 /// point do not follow from those of the original and are unknown.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Not, built_in};
-/// let outside = Not::new(built_in("concentric-circles")?);
+/// use fabproj::Membership;
+/// use fabproj::set::{Not, built_in};
+/// let outside = Not::new(built_in("concentric-circles")?)?;
 /// assert!(outside.contains(&[0.0, 0.0], &[]));
 /// assert!(!outside.contains(&[1.0, 0.0], &[]), "the boundary stays with the ring");
 /// assert!(!outside.contains(&[9.0, 0.0], &[]), "beyond the region of interest");
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
 pub struct Not {
-    set: Arc<dyn ConstraintSet>,
+    set: Arc<dyn Set>,
     bounds: Vec<Interval>,
 }
 
 impl Not {
     /// The complement of `set` within its bounds.
-    pub fn new(set: Arc<dyn ConstraintSet>) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// When the points of the set obey equations: their complement is nearly everything.
+    pub fn new(set: Arc<dyn Set>) -> Result<Self> {
+        if !set.equations().is_empty() {
+            return Err(SetError::MixedEquations {
+                what: "a complement",
+            });
+        }
         let bounds = set.bounds();
-        Self { set, bounds }
+        Ok(Self { set, bounds })
+    }
+
+    /// What is not finite is outside of the original, but must not be inside here.
+    fn in_region(&self, y: &[f64], x: &[f64]) -> bool {
+        let mut bounded = y.iter().zip(&self.bounds);
+        bounded.all(|(y, (low, high))| low <= y && y <= high) && is_finite(x)
     }
 }
 
-impl ConstraintSet for Not {
-    same_coordinates!();
-
+impl Membership for Not {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        // What is not a number is outside of the original, but must not be inside here.
-        let in_bounds = y
-            .iter()
-            .zip(&self.bounds)
-            .all(|(y, (low, high))| low <= y && y <= high);
-        in_bounds && is_finite(x) && !self.set.contains(y, x)
+        self.in_region(y, x) && !self.set.contains(y, x)
     }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        let rows = inside.len().max(1);
+        let (dim, x_dim) = (y.len() / rows, x.len() / rows);
+        for (row, inside) in inside.iter_mut().enumerate() {
+            *inside = self.in_region(&y[row * dim..][..dim], &x[row * x_dim..][..x_dim]);
+        }
+        let mut taken = inside.to_vec();
+        narrow(self.set.as_ref(), y, x, &mut taken, unchanged);
+        for (inside, taken) in inside.iter_mut().zip(taken) {
+            *inside &= !taken;
+        }
+    }
+}
+
+impl Set for Not {
+    same_coordinates!();
 
     fn bounds(&self) -> Vec<Interval> {
         self.bounds.clone()

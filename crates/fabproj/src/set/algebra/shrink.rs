@@ -1,5 +1,6 @@
 //! A set with a margin to its boundary.
 
+use fabproj_core::Membership;
 use std::sync::Arc;
 
 use rand::SeedableRng;
@@ -7,11 +8,16 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::set::delegate::same_coordinates;
-use crate::set::vector::{norm, with_buffer};
-use crate::set::{ConstraintSet, Description, Interval, Result, SetError};
+use crate::set::equations::independent;
+use crate::set::rows::narrow;
+use crate::set::vector::{dot, norm, with_buffer};
+use crate::set::{Description, Equation, Interval, Result, Set, SetError};
 
 /// Pairs of opposite directions that are probed above two dimensions, besides the coordinate axes.
 const RANDOM_PAIRS: usize = 32;
+
+/// A direction is across the equations if no more than this of it is left along them.
+const ACROSS: f64 = 1e-6;
 
 /// Directions that are probed in the plane.
 const PLANAR: usize = 16;
@@ -27,14 +33,15 @@ const PLANAR: usize = 16;
 /// membership says so.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, Shrink, built_in};
+/// use fabproj::Membership;
+/// use fabproj::set::{Shrink, built_in};
 /// let ring = Shrink::new(built_in("concentric-circles")?, 0.1)?;
 /// assert!(ring.contains(&[1.2, 0.0], &[]));
 /// assert!(!ring.contains(&[1.05, 0.0], &[]));
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
 pub struct Shrink {
-    set: Arc<dyn ConstraintSet>,
+    set: Arc<dyn Set>,
     margin: f64,
     /// Offsets of the probes, one after the other; the first is zero.
     probes: Vec<f64>,
@@ -45,8 +52,8 @@ impl Shrink {
     ///
     /// # Errors
     ///
-    /// When the margin is not a positive number.
-    pub fn new(set: Arc<dyn ConstraintSet>, margin: f64) -> Result<Self> {
+    /// When the margin is not a positive number, or when equations of the set contradict each other.
+    pub fn new(set: Arc<dyn Set>, margin: f64) -> Result<Self> {
         if !(margin.is_finite() && margin > 0.0) {
             let what = "the margin of a shrunk set";
             return Err(SetError::Value {
@@ -56,7 +63,11 @@ impl Shrink {
             });
         }
         let mut probes = vec![0.0; set.dim()];
-        probes.extend(directions(set.dim()).iter().map(|value| margin * value));
+        let equations = independent(set.equations())?;
+        for direction in directions(set.dim()).chunks_exact(set.dim()) {
+            let along = tangent(direction, &equations);
+            probes.extend(along.iter().flatten().map(|value| margin * value));
+        }
         Ok(Self {
             set,
             margin,
@@ -93,9 +104,23 @@ fn directions(dim: usize) -> Vec<f64> {
     directions
 }
 
-impl ConstraintSet for Shrink {
-    same_coordinates!();
+/// The part of a direction along which all equations stay true, of length 1; `None` for one across them.
+fn tangent(direction: &[f64], equations: &[Equation]) -> Option<Vec<f64>> {
+    if equations.is_empty() {
+        return Some(direction.to_vec());
+    }
+    let mut along = direction.to_vec();
+    for equation in equations {
+        let across = dot(&along, &equation.normal);
+        for (along, normal) in along.iter_mut().zip(&equation.normal) {
+            *along -= across * normal;
+        }
+    }
+    let length = norm(&along);
+    (length > ACROSS).then(|| along.iter().map(|value| value / length).collect())
+}
 
+impl Membership for Shrink {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         with_buffer(y.len(), |probe| {
             self.probes.chunks_exact(y.len()).all(|offset| {
@@ -103,6 +128,16 @@ impl ConstraintSet for Shrink {
                 self.set.contains(probe, x)
             })
         })
+    }
+
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(true);
+        for offset in self.probes.chunks_exact(self.set.dim()) {
+            narrow(self.set.as_ref(), y, x, inside, |y, _, points| {
+                points.extend(y.iter().zip(offset).map(|(y, offset)| y + offset));
+                true
+            });
+        }
     }
 
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
@@ -122,9 +157,17 @@ impl ConstraintSet for Shrink {
             Some(largest)
         })
     }
+}
+
+impl Set for Shrink {
+    same_coordinates!();
 
     fn bounds(&self) -> Vec<Interval> {
         self.set.bounds()
+    }
+
+    fn equations(&self) -> Vec<Equation> {
+        self.set.equations()
     }
 
     fn description(&self) -> Description {

@@ -5,7 +5,7 @@ use super::operation::Operation;
 
 /// How an expression depends on some of the variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Degree {
+pub(crate) enum Degree {
     #[default]
     None,
     Affine,
@@ -14,7 +14,7 @@ pub enum Degree {
 
 /// How an expression depends on y and on x. Decided by its form, so that what cancels still counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dependence {
+pub(crate) struct Dependence {
     pub y: Degree,
     pub x: Degree,
     /// Whether a coefficient of y depends on x.
@@ -61,7 +61,7 @@ impl Dependence {
 }
 
 /// The dependence of every node; variables below `dim` are those of y.
-pub fn dependences(graph: &Graph, dim: usize) -> Vec<Dependence> {
+pub(crate) fn dependences(graph: &Graph, dim: usize) -> Vec<Dependence> {
     let mut found: Vec<Dependence> = Vec::with_capacity(graph.len());
     for index in 0..graph.len() {
         let of = |id: NodeId| found[id.0 as usize];

@@ -4,14 +4,14 @@ use crate::set::Problem;
 
 /// A problem at a byte of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// Byte from the file's start.
     pub at: usize,
     pub problem: Problem,
 }
 
 impl Fault {
-    pub fn new(at: usize, problem: Problem) -> Self {
+    pub(crate) fn new(at: usize, problem: Problem) -> Self {
         Self { at, problem }
     }
 }

@@ -4,7 +4,7 @@ use super::operation::Operation;
 
 /// What a function's arguments become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
+pub(super) enum Function {
     /// Of one argument.
     One(Operation),
     /// Of two.
@@ -37,20 +37,20 @@ const FUNCTIONS: [(&str, Function); 18] = [
 ];
 
 /// The names of constants.
-pub const CONSTANTS: [(&str, f64); 1] = [("pi", std::f64::consts::PI)];
+pub(super) const CONSTANTS: [(&str, f64); 1] = [("pi", std::f64::consts::PI)];
 
 /// A function by its name.
-pub fn find(name: &str) -> Option<Function> {
+pub(super) fn find(name: &str) -> Option<Function> {
     let found = FUNCTIONS.iter().find(|(known, _)| *known == name);
     found.map(|(_, function)| *function)
 }
 
 /// The names of all functions.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, _)| *name)
 }
 
 /// Whether a name has a meaning of its own in expressions.
-pub fn is_reserved(name: &str) -> bool {
+pub(crate) fn is_reserved(name: &str) -> bool {
     find(name).is_some() || CONSTANTS.iter().any(|(known, _)| *known == name)
 }

@@ -13,11 +13,11 @@ const MAX_WHOLE_POWER: f64 = 32.0;
 
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NodeId(pub u32);
+pub(crate) struct NodeId(pub u32);
 
 /// A number, a variable, or an operation on earlier nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Node {
+pub(crate) enum Node {
     Number(f64),
     /// Coordinates of y first, then those of x.
     Variable(usize),
@@ -35,33 +35,33 @@ enum Key {
 /// All expressions of a file. Operands come before the operations on them, equal parts are one node,
 /// and operations on numbers are done.
 #[derive(Default)]
-pub struct Graph {
+pub(crate) struct Graph {
     nodes: Vec<Node>,
     known: HashMap<Key, NodeId>,
 }
 
 impl Graph {
-    pub fn node(&self, id: NodeId) -> Node {
+    pub(crate) fn node(&self, id: NodeId) -> Node {
         self.nodes[id.0 as usize]
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    pub fn number(&mut self, value: f64, at: usize) -> Result<NodeId, Fault> {
+    pub(crate) fn number(&mut self, value: f64, at: usize) -> Result<NodeId, Fault> {
         if !value.is_finite() {
             return Err(Fault::new(at, Problem::Constant { value }));
         }
         self.add(Key::Number(value.to_bits()), Node::Number(value), at)
     }
 
-    pub fn variable(&mut self, index: usize, at: usize) -> Result<NodeId, Fault> {
+    pub(crate) fn variable(&mut self, index: usize, at: usize) -> Result<NodeId, Fault> {
         self.add(Key::Variable(index), Node::Variable(index), at)
     }
 
     /// The operation on two nodes; those of one operand get it twice.
-    pub fn apply(
+    pub(crate) fn apply(
         &mut self,
         operation: Operation,
         a: NodeId,

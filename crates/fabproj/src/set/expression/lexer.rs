@@ -5,7 +5,7 @@ use crate::set::Problem;
 
 /// An expression as a file holds it.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub(crate) struct Source {
     pub text: String,
     /// Byte of the file where the expression begins.
     pub at: usize,
@@ -16,7 +16,7 @@ pub struct Source {
 
 impl Source {
     /// The place in the file of a byte of the text.
-    pub fn place(&self, offset: usize) -> usize {
+    pub(crate) fn place(&self, offset: usize) -> usize {
         if self.verbatim {
             self.at + offset
         } else {
@@ -27,7 +27,7 @@ impl Source {
 
 /// How two sides of a constraint are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
+pub(crate) enum Relation {
     AtMost,
     Below,
     AtLeast,
@@ -37,7 +37,7 @@ pub enum Relation {
 
 /// What a token is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Number(f64),
     Name(String),
     Plus,
@@ -54,14 +54,14 @@ pub enum Kind {
 
 /// A token and its place in the file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Token {
+pub(crate) struct Token {
     pub kind: Kind,
     pub at: usize,
 }
 
 impl Kind {
     /// The token as messages name it.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let text = match self {
             Self::Number(value) => return format!("the number {value}"),
             Self::Name(name) => return format!("`{name}`"),
@@ -85,7 +85,7 @@ impl Kind {
 }
 
 /// Whether a text is one name, such as `q1`.
-pub fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let mut letters = text.chars();
     letters.next().is_some_and(begins_name) && letters.all(continues_name)
 }
@@ -99,7 +99,7 @@ fn continues_name(letter: char) -> bool {
 }
 
 /// All tokens of an expression; the last one is [`Kind::End`].
-pub fn tokens(source: &Source) -> Result<Vec<Token>, Fault> {
+pub(crate) fn tokens(source: &Source) -> Result<Vec<Token>, Fault> {
     let mut tokens = Vec::new();
     let mut rest = source.text.as_str();
     loop {

@@ -2,7 +2,7 @@
 
 /// An operation on one number or two; those on one ignore the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub(crate) enum Operation {
     Add,
     Subtract,
     Multiply,
@@ -33,7 +33,7 @@ pub enum Operation {
 impl Operation {
     /// The result. What is not a number stays that: minima, maxima and powers do not hide it.
     #[inline(always)]
-    pub fn apply(self, a: f64, b: f64) -> f64 {
+    pub(crate) fn apply(self, a: f64, b: f64) -> f64 {
         match self {
             Self::Add => a + b,
             Self::Subtract => a - b,
@@ -76,7 +76,7 @@ impl Operation {
 
     /// The derivatives with respect to both operands, given the result. Where none exists, one from
     /// the side or zero: a kink must not put NaN into a gradient.
-    pub fn derivatives(self, a: f64, b: f64, result: f64) -> (f64, f64) {
+    pub(crate) fn derivatives(self, a: f64, b: f64, result: f64) -> (f64, f64) {
         let first = match self {
             Self::Add => return (1.0, 1.0),
             Self::Subtract => return (1.0, -1.0),

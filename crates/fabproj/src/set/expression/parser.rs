@@ -7,8 +7,8 @@ use super::function::{self, CONSTANTS, Function};
 use super::graph::{Graph, NodeId};
 use super::lexer::{Kind, Relation, Token};
 use super::operation::Operation;
-use crate::near::near_names;
 use crate::set::Problem;
+use crate::support::near_names;
 
 /// How deep parts of an expression may stand within each other. The parser recurses, so that this
 /// also bounds its stack.
@@ -22,13 +22,13 @@ const POWER: u8 = 4;
 
 /// What names mean.
 #[derive(Default)]
-pub struct Scope {
+pub(crate) struct Scope {
     pub names: HashMap<String, NodeId>,
 }
 
 /// A constraint: two sides and how they compare.
 #[derive(Clone, Copy, Debug)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     pub left: NodeId,
     pub relation: Relation,
     pub right: NodeId,
@@ -37,7 +37,7 @@ pub struct Comparison {
 }
 
 /// Reads an expression that has a value.
-pub fn value(tokens: &[Token], graph: &mut Graph, scope: &Scope) -> Result<NodeId, Fault> {
+pub(crate) fn value(tokens: &[Token], graph: &mut Graph, scope: &Scope) -> Result<NodeId, Fault> {
     let mut parser = Parser::new(tokens, graph, scope);
     let value = parser.expression(0)?;
     match parser.next().kind {
@@ -48,7 +48,11 @@ pub fn value(tokens: &[Token], graph: &mut Graph, scope: &Scope) -> Result<NodeI
 }
 
 /// Reads an expression that compares two values.
-pub fn comparison(tokens: &[Token], graph: &mut Graph, scope: &Scope) -> Result<Comparison, Fault> {
+pub(crate) fn comparison(
+    tokens: &[Token],
+    graph: &mut Graph,
+    scope: &Scope,
+) -> Result<Comparison, Fault> {
     let mut parser = Parser::new(tokens, graph, scope);
     let left = parser.expression(0)?;
     let at = parser.next().at;

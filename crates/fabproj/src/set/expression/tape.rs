@@ -7,7 +7,7 @@ use super::graph::{Graph, Node, NodeId};
 use super::operation::Operation;
 
 /// Where a value is kept: variables first, then numbers, then results in the order of the operations.
-pub type Slot = u32;
+pub(crate) type Slot = u32;
 
 #[derive(Clone, Copy, Debug)]
 struct Instruction {
@@ -18,7 +18,7 @@ struct Instruction {
 
 /// Operations in the order in which they are done.
 #[derive(Clone, Debug, Default)]
-pub struct Tape {
+pub(crate) struct Tape {
     variables: usize,
     numbers: Vec<f64>,
     instructions: Vec<Instruction>,
@@ -26,14 +26,14 @@ pub struct Tape {
 
 /// Where the value of a root is, and how many operations give it.
 #[derive(Clone, Copy, Debug)]
-pub struct Root {
+pub(crate) struct Root {
     pub slot: Slot,
     pub end: usize,
 }
 
 impl Tape {
     /// The operations that the roots need, in such an order that the first roots are known first.
-    pub fn compile(graph: &Graph, variables: usize, roots: &[NodeId]) -> (Self, Vec<Root>) {
+    pub(crate) fn compile(graph: &Graph, variables: usize, roots: &[NodeId]) -> (Self, Vec<Root>) {
         let mut order = Order::new(graph);
         let ends: Vec<usize> = roots.iter().map(|root| order.include(*root)).collect();
         let numbers: Vec<f64> = order.numbers.iter().map(|(value, _)| *value).collect();
@@ -69,12 +69,12 @@ impl Tape {
     }
 
     /// Number of slots.
-    pub fn slots(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         self.first() + self.instructions.len()
     }
 
     /// Number of operations.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.instructions.len()
     }
 
@@ -85,7 +85,7 @@ impl Tape {
 
     /// Puts the variables and the numbers into their slots.
     #[inline]
-    pub fn load(&self, y: &[f64], x: &[f64], values: &mut [f64]) {
+    pub(crate) fn load(&self, y: &[f64], x: &[f64], values: &mut [f64]) {
         values[..y.len()].copy_from_slice(y);
         values[y.len()..self.variables].copy_from_slice(x);
         values[self.variables..self.first()].copy_from_slice(&self.numbers);
@@ -93,7 +93,7 @@ impl Tape {
 
     /// Does some of the operations; those before must have been done.
     #[inline]
-    pub fn run(&self, range: Range<usize>, values: &mut [f64]) {
+    pub(crate) fn run(&self, range: Range<usize>, values: &mut [f64]) {
         let results = self.first() + range.start..;
         for (result, instruction) in results.zip(&self.instructions[range]) {
             let (a, b) = (
@@ -106,7 +106,7 @@ impl Tape {
 
     /// Carries derivatives from the results back to the variables: `adjoints` holds, for each slot,
     /// the derivative of something with respect to its value.
-    pub fn backward(&self, values: &[f64], adjoints: &mut [f64]) {
+    pub(crate) fn backward(&self, values: &[f64], adjoints: &mut [f64]) {
         let first = self.first();
         for (index, instruction) in self.instructions.iter().enumerate().rev() {
             let adjoint = adjoints[first + index];

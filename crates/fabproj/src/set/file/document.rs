@@ -6,9 +6,9 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::variables::{Variable, variables};
-use crate::near::near_names;
 use crate::set::Problem;
 use crate::set::expression::{Fault, Source};
+use crate::support::near_names;
 
 /// The keys of a set file.
 const KEYS: [&str; 7] = ["name", "y", "bounds", "x", "x_bounds", "let", "constraint"];
@@ -18,7 +18,7 @@ const BODIES: [&str; 4] = ["expr", "all", "any", "not"];
 type Value<'a> = Spanned<DeValue<'a>>;
 
 /// The parts of a set file.
-pub struct Document {
+pub(super) struct Document {
     pub name: String,
     pub y: Vec<Variable>,
     pub x: Vec<Variable>,
@@ -28,13 +28,13 @@ pub struct Document {
 }
 
 /// One entry of `[[constraint]]`.
-pub struct Constraint {
+pub(super) struct Constraint {
     pub name: Option<String>,
     pub body: Body,
 }
 
 /// What a constraint demands.
-pub enum Body {
+pub(super) enum Body {
     Expression(Source),
     All(Vec<Body>),
     Any(Vec<Body>),
@@ -42,7 +42,7 @@ pub enum Body {
 }
 
 impl Document {
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub(super) fn parse(text: &str) -> Result<Self, Fault> {
         let table = DeTable::parse(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let message = error.message().to_owned();

@@ -5,37 +5,23 @@ use crate::set::Problem;
 use crate::set::expression::{Comparison, Fault, Graph, Relation, Scope, comparison, tokens};
 
 /// Comparisons that must all hold, or of which one must.
-#[derive(Clone)]
-pub enum Formula {
+pub(super) enum Formula {
     Test(Comparison),
     All(Vec<Formula>),
     Any(Vec<Formula>),
 }
 
 impl Formula {
-    pub fn of(body: &Body, graph: &mut Graph, scope: &Scope) -> Result<Self, Fault> {
+    pub(super) fn of(body: &Body, graph: &mut Graph, scope: &Scope) -> Result<Self, Fault> {
         Reader { graph, scope }.read(body, true, true)
     }
 
     /// The equalities, which stand alone or in lists of which all must hold.
-    pub fn equalities(&self) -> Vec<Comparison> {
+    pub(super) fn equalities(&self) -> Vec<Comparison> {
         match self {
             Self::Test(test) if test.relation == Relation::Equal => vec![*test],
             Self::All(formulas) => formulas.iter().flat_map(Self::equalities).collect(),
             _ => Vec::new(),
-        }
-    }
-
-    /// What is left without the equalities, if anything is.
-    pub fn without_equalities(&self) -> Option<Self> {
-        match self {
-            Self::Test(test) if test.relation == Relation::Equal => None,
-            Self::All(formulas) => {
-                let rest = formulas.iter().filter_map(Self::without_equalities);
-                let rest: Vec<Self> = rest.collect();
-                (!rest.is_empty()).then_some(Self::All(rest))
-            }
-            other => Some(other.clone()),
         }
     }
 }

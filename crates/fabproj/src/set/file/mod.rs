@@ -1,29 +1,26 @@
 //! Sets from files: constraints written as expressions.
 
 mod document;
-mod eliminate;
-mod extent;
+mod equalities;
 mod formula;
 mod program;
-mod reduced;
 mod resolve;
 mod text;
 mod variables;
 
+use fabproj_core::Membership;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use self::document::Document;
-use self::eliminate::Elimination;
 use self::formula::Formula;
 use self::program::Program;
-pub use self::reduced::Reduced;
 use self::variables::Variable;
 use super::expression::{Fault, Graph};
-use super::vector::is_finite;
-use super::{ConstraintSet, Description, Interval, Problem, Result, SetError};
+use super::vector::{is_finite, positive};
+use super::{Description, Equation, Interval, Problem, Result, Set, SetError};
 
 /// The longest set file, in bytes. Quoted twice in a model file's header it must still fit there.
 const MAX_BYTES: usize = 1_000_000;
@@ -31,9 +28,10 @@ const MAX_BYTES: usize = 1_000_000;
 /// A set that is described by constraints in a text: see `docs/set-files.md`.
 ///
 /// ```
-/// use fabproj::set::{ConstraintSet, FileSet};
+/// use fabproj::Membership;
+/// use fabproj::set::{Set, from_toml};
 ///
-/// let set = FileSet::parse(
+/// let set = from_toml(
 ///     r#"
 ///     name = "half-ring"
 ///     y = ["a", "b"]
@@ -56,13 +54,14 @@ const MAX_BYTES: usize = 1_000_000;
 /// assert_eq!(gradient, [0.0, 1.0]);
 /// # Ok::<(), fabproj::set::SetError>(())
 /// ```
-pub struct FileSet {
+pub(super) struct FileSet {
     name: String,
     text: String,
     y: Vec<Variable>,
     x: Vec<Variable>,
     constraints: Vec<String>,
     program: Program,
+    equations: Vec<Equation>,
 }
 
 impl FileSet {
@@ -71,27 +70,34 @@ impl FileSet {
     /// # Errors
     ///
     /// [`SetError::File`], with line and column of what is wrong.
-    ///
-    /// The set is that of y, also where there are equalities: they hold in it to 1e-6. [`from_toml`]
-    /// eliminates them.
-    pub fn parse(text: &str) -> Result<Self> {
-        Ok(parse(text)?.0)
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        read_text(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
     }
 
-    /// How many operations a membership test takes at most.
-    pub fn operations(&self) -> usize {
-        self.program.operations()
+    /// How far each coordinate is outside of its bounds: beside equalities these are constraints.
+    fn beyond_bounds(&self, y: &[f64]) -> impl Iterator<Item = f64> {
+        let variables = if self.equations.is_empty() {
+            &[]
+        } else {
+            self.y.as_slice()
+        };
+        y.iter().zip(variables).map(|(y, variable)| {
+            let (low, high) = variable.bounds;
+            let beyond = y - y.clamp(low, high);
+            if beyond.abs() <= ROUNDING * (high - low) {
+                0.0
+            } else {
+                beyond
+            }
+        })
     }
 }
 
-/// Equalities that are to be eliminated, and the other constraints.
-type Equalities = (Elimination, Program);
+/// How far outside of its bounds a coordinate of y may be beside equalities, as a part of their width: no
+/// more than rounding puts it there.
+const ROUNDING: f64 = 1e-9;
 
-fn parse(text: &str) -> Result<(FileSet, Option<Equalities>)> {
-    read_text(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
-}
-
-fn read_text(text: &str) -> std::result::Result<(FileSet, Option<Equalities>), Fault> {
+fn read_text(text: &str) -> std::result::Result<FileSet, Fault> {
     if text.len() > MAX_BYTES {
         let problem = Problem::TooLarge {
             what: "bytes of a set file",
@@ -109,30 +115,24 @@ fn read_text(text: &str) -> std::result::Result<(FileSet, Option<Equalities>), F
         .collect::<std::result::Result<_, _>>()?;
     let variables = document.y.len() + document.x.len();
     let program = Program::compile(&graph, variables, &formulas);
-    let elimination = Elimination::of(&graph, &formulas, &document.y, &document.x)?;
-    let equalities = elimination.map(|elimination| {
-        let rest = formulas.iter().filter_map(Formula::without_equalities);
-        let rest: Vec<Formula> = rest.collect();
-        (elimination, Program::compile(&graph, variables, &rest))
-    });
+    let equations = equalities::equations(&graph, &formulas, &document.y, &document.x)?;
     let names = document.constraints.into_iter().enumerate();
     let names = names.map(|(index, constraint)| {
         let numbered = || format!("constraint {}", index + 1);
         constraint.name.unwrap_or_else(numbered)
     });
-    let set = FileSet {
+    Ok(FileSet {
         name: document.name,
         text: text.to_owned(),
         y: document.y,
         x: document.x,
         constraints: names.collect(),
         program,
-    };
-    Ok((set, equalities))
+        equations,
+    })
 }
 
-/// The set that a set file's text describes; with equalities, in the coordinates that they leave
-/// ([`Reduced`]).
+/// The set that a set file's text describes.
 ///
 /// # Errors
 ///
@@ -145,13 +145,10 @@ fn read_text(text: &str) -> std::result::Result<(FileSet, Option<Equalities>), F
 /// .err()
 /// .unwrap();
 /// let message = error.to_string();
-/// assert!(message.starts_with("line 4, column 9: there is no name `sped`; near names: speed"));
+/// assert!(message.starts_with("line 4, column 9: unknown name `sped`; did you mean `speed`"));
 /// ```
-pub fn from_toml(text: &str) -> Result<Arc<dyn ConstraintSet>> {
-    Ok(match parse(text)? {
-        (set, None) => Arc::new(set),
-        (set, Some((elimination, rest))) => Arc::new(Reduced::new(set, elimination, rest)),
-    })
+pub fn from_toml(text: &str) -> Result<Arc<dyn Set>> {
+    Ok(Arc::new(FileSet::parse(text)?))
 }
 
 /// The set that a set file (`.toml`) describes.
@@ -160,7 +157,7 @@ pub fn from_toml(text: &str) -> Result<Arc<dyn ConstraintSet>> {
 ///
 /// [`SetError::Unreadable`] for a file that cannot be read, [`SetError::File`] for one that does not
 /// describe a set.
-pub fn from_file(path: impl AsRef<Path>) -> Result<Arc<dyn ConstraintSet>> {
+pub fn from_file(path: impl AsRef<Path>) -> Result<Arc<dyn Set>> {
     let path = path.as_ref();
     let text = read(path)?;
     from_toml(&text).map_err(|error| named(error, path))
@@ -195,33 +192,48 @@ fn named(error: SetError, path: &Path) -> SetError {
     }
 }
 
-impl ConstraintSet for FileSet {
+impl Membership for FileSet {
+    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+        is_finite(y)
+            && is_finite(x)
+            && self.beyond_bounds(y).all(|beyond| beyond == 0.0)
+            && self.program.contains(y, x)
+    }
+
+    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
+        if !(is_finite(y) && is_finite(x)) {
+            gradient.fill(0.0);
+            return Some(f64::INFINITY);
+        }
+        let mut violation = self.program.violation(y, x, gradient);
+        for (gradient, beyond) in gradient.iter_mut().zip(self.beyond_bounds(y)) {
+            if beyond != 0.0 {
+                violation += positive(beyond.abs());
+                *gradient += beyond.signum();
+            }
+        }
+        Some(violation)
+    }
+}
+
+impl Set for FileSet {
     fn dim(&self) -> usize {
         self.y.len()
     }
 
-    fn parameter_dim(&self) -> usize {
+    fn x_dim(&self) -> usize {
         self.x.len()
     }
 
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        is_finite(y) && is_finite(x) && self.program.contains(y, x)
-    }
-
-    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
-        if is_finite(y) && is_finite(x) {
-            Some(self.program.violation(y, x, gradient))
-        } else {
-            gradient.fill(0.0);
-            Some(f64::INFINITY)
-        }
+    fn equations(&self) -> Vec<Equation> {
+        self.equations.clone()
     }
 
     fn bounds(&self) -> Vec<Interval> {
         self.y.iter().map(|variable| variable.bounds).collect()
     }
 
-    fn parameter_bounds(&self) -> Vec<Interval> {
+    fn x_bounds(&self) -> Vec<Interval> {
         self.x.iter().map(|variable| variable.bounds).collect()
     }
 
@@ -232,7 +244,7 @@ impl ConstraintSet for FileSet {
             .collect()
     }
 
-    fn parameter_names(&self) -> Vec<String> {
+    fn x_names(&self) -> Vec<String> {
         self.x
             .iter()
             .map(|variable| variable.name.clone())

@@ -7,8 +7,9 @@ use super::formula::Formula;
 use crate::set::expression::{Comparison, Graph, NodeId, Relation, Slot, Tape};
 use crate::set::vector::positive;
 
-/// How far the sides of an equality may be apart.
-pub const EQUALITY_TOLERANCE: f64 = 1e-6;
+/// How far the sides of an equality may be apart, relative to the larger of them and 1: wide enough for points
+/// in single precision.
+const EQUALITY_TOLERANCE: f64 = 1e-6;
 
 /// Jump to the answer that the point is inside.
 const INSIDE: u32 = u32::MAX;
@@ -37,7 +38,7 @@ enum Part {
 
 /// Constraints that must all hold, compiled.
 #[derive(Clone, Debug, Default)]
-pub struct Program {
+pub(super) struct Program {
     tape: Tape,
     tests: Vec<Test>,
     /// Members come before what they are members of.
@@ -48,8 +49,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Compiles the constraints for points of so many coordinates and parameters.
-    pub fn compile(graph: &Graph, variables: usize, constraints: &[Formula]) -> Self {
+    /// Compiles the constraints for points of so many coordinates of y and x.
+    pub(super) fn compile(graph: &Graph, variables: usize, constraints: &[Formula]) -> Self {
         let mut comparisons = Vec::new();
         let mut program = Self::default();
         for formula in constraints {
@@ -75,11 +76,6 @@ impl Program {
             program.link(formula, &mut first, next, OUTSIDE);
         }
         program
-    }
-
-    /// Number of operations.
-    pub fn operations(&self) -> usize {
-        self.tape.len()
     }
 
     fn add(&mut self, formula: &Formula, comparisons: &mut Vec<Comparison>) -> usize {
@@ -146,7 +142,7 @@ impl Program {
     }
 
     /// Whether all constraints hold.
-    pub fn contains(&self, y: &[f64], x: &[f64]) -> bool {
+    pub(super) fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         if self.tests.is_empty() {
             return true;
         }
@@ -176,7 +172,7 @@ impl Program {
 
     /// The sum of the constraints' violations, and its gradient with respect to y. A list of which all
     /// must hold adds the violations of its members, one of which any must hold takes the smallest.
-    pub fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> f64 {
+    pub(super) fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> f64 {
         let slots = self.tape.slots();
         with_scratch(2 * slots + self.parts.len(), |scratch| {
             let (values, rest) = scratch.split_at_mut(slots);
@@ -194,7 +190,7 @@ impl Program {
     }
 
     /// The violation of each constraint.
-    pub fn violations(&self, y: &[f64], x: &[f64]) -> Vec<f64> {
+    pub(super) fn violations(&self, y: &[f64], x: &[f64]) -> Vec<f64> {
         let slots = self.tape.slots();
         with_scratch(slots + self.parts.len(), |scratch| {
             let (values, levels) = scratch.split_at_mut(slots);
@@ -233,7 +229,10 @@ impl Program {
         let (excess, sign) = match test.relation {
             Relation::AtMost | Relation::Below => (difference, 1.0),
             Relation::AtLeast | Relation::Above => (-difference, -1.0),
-            Relation::Equal => (difference.abs() - EQUALITY_TOLERANCE, difference.signum()),
+            Relation::Equal => (
+                difference.abs() - tolerance(left, right),
+                difference.signum(),
+            ),
         };
         if excess.is_nan() {
             (f64::INFINITY, 0.0)
@@ -288,8 +287,12 @@ fn holds(relation: Relation, left: f64, right: f64) -> bool {
         Relation::Below => left < right,
         Relation::AtLeast => left >= right,
         Relation::Above => left > right,
-        Relation::Equal => (left - right).abs() <= EQUALITY_TOLERANCE,
+        Relation::Equal => (left - right).abs() <= tolerance(left, right),
     }
+}
+
+fn tolerance(left: f64, right: f64) -> f64 {
+    EQUALITY_TOLERANCE * left.abs().max(right.abs()).max(1.0)
 }
 
 thread_local! {

@@ -24,7 +24,7 @@ enum Progress {
 }
 
 /// The meaning of every name.
-pub fn scope(document: &Document, graph: &mut Graph) -> Result<Scope, Fault> {
+pub(super) fn scope(document: &Document, graph: &mut Graph) -> Result<Scope, Fault> {
     let twice = "every variable and every entry of [let] needs a name of its own";
     let variables = document.y.iter().chain(&document.x);
     let named = document.named.iter();

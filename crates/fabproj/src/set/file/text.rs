@@ -7,7 +7,7 @@ use crate::set::problem::{Excerpt, SetFileError};
 const SHOWN: usize = 100;
 
 /// The error for a fault in a text.
-pub fn located(text: &str, fault: Fault) -> SetFileError {
+pub(super) fn located(text: &str, fault: Fault) -> SetFileError {
     let mut at = fault.at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;

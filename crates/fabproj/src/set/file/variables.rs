@@ -7,19 +7,19 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::document::{number, wrong_kind};
-use crate::near::near_names;
 use crate::set::expression::{Fault, is_name, is_reserved};
 use crate::set::{Interval, Problem};
+use crate::support::near_names;
 
 /// A coordinate of y or of x.
-pub struct Variable {
+pub(super) struct Variable {
     pub name: String,
     pub at: usize,
     pub bounds: Interval,
 }
 
 /// The variables of a list of names and a table of bounds.
-pub fn variables(
+pub(super) fn variables(
     list: &'static str,
     names: &Spanned<DeValue<'_>>,
     key: &'static str,
@@ -95,7 +95,7 @@ fn interval_of(name: &str, value: &Spanned<DeValue<'_>>) -> Result<Interval, Fau
 }
 
 /// Every name must be one that expressions can mention, and mean one thing.
-pub fn check_names<'a>(
+pub(super) fn check_names<'a>(
     names: impl IntoIterator<Item = (&'a str, usize, &'static str)>,
 ) -> Result<(), Fault> {
     let mut seen = HashSet::new();

@@ -1,6 +1,6 @@
 //! Membership in a union of many equal discs: a grid that answers for most points at once.
 
-use super::neighbours::Neighbours;
+use crate::tree::Tree;
 
 /// Side of a cell. With discs of radius 0.15 about one cell in twenty is cut by the boundary.
 const SIDE: f64 = 0.02;
@@ -26,8 +26,10 @@ pub(super) struct Discs {
 
 impl Discs {
     /// Judges every cell of a grid over all the discs.
-    pub(super) fn new(points: &Neighbours, radius: f64) -> Self {
-        let (low, high) = points.bounding_box();
+    pub(super) fn new(points: &[[f64; 2]], tree: &Tree<f64>, radius: f64) -> Self {
+        let along = |axis: usize| points.iter().map(move |point| point[axis]);
+        let low = [0, 1].map(|axis| along(axis).fold(f64::INFINITY, f64::min));
+        let high = [0, 1].map(|axis| along(axis).fold(f64::NEG_INFINITY, f64::max));
         let origin = low.map(|value| value - radius);
         let cells_along = |axis: usize| ((high[axis] + radius - origin[axis]) / SIDE) as usize + 1;
         let (columns, rows) = (cells_along(0), cells_along(1));
@@ -46,7 +48,7 @@ impl Discs {
                     origin[0] + (column as f64 + 0.5) * SIDE,
                     origin[1] + (row as f64 + 0.5) * SIDE,
                 ];
-                let cell = discs.judge(points, middle, radius);
+                let cell = discs.judge(points, tree, middle, radius);
                 discs.cells.push(cell);
             }
         }
@@ -55,12 +57,19 @@ impl Discs {
 
     /// Whether the cell around `middle` lies in one disc or in none; if neither is certain, the discs
     /// that reach it are stored.
-    fn judge(&mut self, points: &Neighbours, middle: [f64; 2], radius: f64) -> u32 {
-        match points.nearest_within(middle, radius + REACH) {
+    fn judge(
+        &mut self,
+        points: &[[f64; 2]],
+        tree: &Tree<f64>,
+        middle: [f64; 2],
+        radius: f64,
+    ) -> u32 {
+        match tree.nearest_within(&middle, radius + REACH) {
             None => OUT,
-            Some((_, distance)) if distance <= radius - REACH => IN,
+            Some((_, square)) if square.sqrt() <= radius - REACH => IN,
             Some(_) => {
-                points.within(middle, radius + REACH, &mut self.centres);
+                let near = tree.within(&middle, radius + REACH).into_iter();
+                self.centres.extend(near.map(|index| points[index]));
                 self.starts.push(self.centres.len() as u32);
                 self.starts.len() as u32
             }

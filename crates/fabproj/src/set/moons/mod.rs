@@ -2,14 +2,14 @@
 
 mod cloud;
 mod discs;
-mod neighbours;
 
+use fabproj_core::Membership;
 use std::sync::OnceLock;
 
 use self::discs::Discs;
-use self::neighbours::Neighbours;
 use super::vector::{PULL, is_finite, positive};
-use super::{ConstraintSet, Description, Interval};
+use super::{Description, Interval, Set};
+use crate::tree::Tree;
 
 /// How many points the reference cloud has.
 const POINTS: usize = 60_000;
@@ -35,7 +35,8 @@ pub(super) struct TwoMoons {
 /// The cloud, prepared for both questions that are asked of it.
 struct Index {
     discs: Discs,
-    neighbours: Neighbours,
+    cloud: Vec<[f64; 2]>,
+    tree: Tree<f64>,
 }
 
 impl TwoMoons {
@@ -44,25 +45,28 @@ impl TwoMoons {
         static INDEX: OnceLock<Index> = OnceLock::new();
         Self {
             index: INDEX.get_or_init(|| {
-                let neighbours = Neighbours::new(cloud::two_moons(POINTS, SEED));
-                let discs = Discs::new(&neighbours, RADIUS);
-                Index { discs, neighbours }
+                let cloud = cloud::two_moons(POINTS, SEED);
+                let tree = Tree::new(cloud.as_flattened(), 2);
+                let discs = Discs::new(&cloud, &tree, RADIUS);
+                Index { discs, cloud, tree }
             }),
         }
     }
 
     /// The offset of y from the nearest point of the cloud, and that point.
-    fn nearest_centre(&self, y: &[f64]) -> Option<([f64; 2], [f64; 2])> {
-        let (centre, _) = self.index.neighbours.nearest([y[0], y[1]])?;
-        Some((centre, [y[0] - centre[0], y[1] - centre[1]]))
+    fn nearest_centre(&self, y: &[f64]) -> ([f64; 2], [f64; 2]) {
+        // So far away that squares overflow, all points of the cloud are as near.
+        let index = self
+            .index
+            .tree
+            .nearest(&y[..2])
+            .map_or(0, |(index, _)| index);
+        let centre = self.index.cloud[index];
+        (centre, [y[0] - centre[0], y[1] - centre[1]])
     }
 }
 
-impl ConstraintSet for TwoMoons {
-    fn dim(&self) -> usize {
-        2
-    }
-
+impl Membership for TwoMoons {
     #[inline]
     fn contains(&self, y: &[f64], _: &[f64]) -> bool {
         self.index.discs.contains(y)
@@ -76,11 +80,17 @@ impl ConstraintSet for TwoMoons {
         if self.contains(y, &[]) {
             return Some(0.0);
         }
-        let (_, offset) = self.nearest_centre(y)?;
+        let (_, offset) = self.nearest_centre(y);
         let length = offset[0].hypot(offset[1]);
         gradient[0] = offset[0] / length;
         gradient[1] = offset[1] / length;
         Some(positive(length - RADIUS))
+    }
+}
+
+impl Set for TwoMoons {
+    fn dim(&self) -> usize {
+        2
     }
 
     fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {
@@ -91,9 +101,7 @@ impl ConstraintSet for TwoMoons {
             nearest.copy_from_slice(y);
             return true;
         }
-        let Some((centre, offset)) = self.nearest_centre(y) else {
-            return false;
-        };
+        let (centre, offset) = self.nearest_centre(y);
         let factor = RADIUS * (1.0 - PULL) / offset[0].hypot(offset[1]);
         nearest[0] = centre[0] + factor * offset[0];
         nearest[1] = centre[1] + factor * offset[1];

@@ -1,14 +1,16 @@
 //! A chart's training as bytes, to go on later with the same bits.
 
+use std::io;
+
 use serde::{Deserialize, Serialize};
 
-use super::{ChartConfig, ChartTraining};
+use super::{ChartSettings, ChartTraining};
 use fabproj_nn::state::{RandomState, State};
 
 /// The part of a checkpoint that is not tensors.
 #[derive(Serialize, Deserialize)]
 struct Progress {
-    config: ChartConfig,
+    settings: ChartSettings,
     step: u64,
     margin: f32,
     random: RandomState,
@@ -16,9 +18,9 @@ struct Progress {
 
 impl ChartTraining<'_> {
     /// Everything that a later process needs to go on with the same bits.
-    pub fn state(&self) -> Vec<u8> {
+    pub(crate) fn state(&self) -> io::Result<Vec<u8>> {
         let progress = Progress {
-            config: self.config.clone(),
+            settings: self.settings.clone(),
             step: self.step,
             margin: self.margin,
             random: RandomState::of(&self.rng),
@@ -32,7 +34,7 @@ impl ChartTraining<'_> {
     }
 
     /// Goes on from a saved state; false, and nothing usable, when it is not one of this training.
-    pub fn restore(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn restore(&mut self, bytes: &[u8]) -> bool {
         let Some(state) = State::from_bytes(bytes) else {
             return false;
         };
@@ -44,7 +46,7 @@ impl ChartTraining<'_> {
         };
         let [encoder_adam, decoder_adam] = &mut self.optimiser;
         let [encoder_ema, decoder_ema] = &mut self.average;
-        let fits = progress.config == self.config
+        let fits = progress.settings == self.settings
             && state.get_network(
                 "encoder",
                 &mut self.encoder,

@@ -26,9 +26,9 @@ impl Drawn {
 }
 
 impl ChartTraining<'_> {
-    /// Fills `input` (chart units, parameters joined), `wanted` (working units) and `states`.
+    /// Fills `input` (chart units, then x), `wanted` (working units) and `states`.
     pub(super) fn draw_rows(&mut self, phase_two: bool) -> Drawn {
-        let (count, dim, pool) = (self.config.rows, self.pool.dim(), self.pool);
+        let (count, dim, pool) = (self.settings.rows, self.pool.dim(), self.pool);
         let frame = (self.centre.as_slice(), self.scale);
         self.scratch.input.clear();
         self.scratch.wanted.clear();
@@ -75,7 +75,7 @@ impl ChartTraining<'_> {
         let dim = self.latent_dim;
         for sample in 0..samples {
             // A cell may be empty at some x; its decodes there must be feasible all the same.
-            let state = if sample % 4 < 2 || self.pool.parameter_dim() == 0 {
+            let state = if sample % 4 < 2 || !self.pool.regime().depends_on_x() {
                 let row = self.rng.random_range(0..self.rows.feasible.len());
                 self.pool.feasible.state[self.rows.feasible[row] as usize]
             } else {

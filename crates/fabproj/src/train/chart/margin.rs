@@ -1,6 +1,6 @@
 //! The margin of a chart: what it leaves of the set, and how it answers failures.
 
-use super::{ChartTraining, encode};
+use super::{ChartTraining, encode, out_of_chart};
 use crate::data::Pool;
 use crate::data::boundary::Boundary;
 
@@ -78,8 +78,8 @@ impl<'a> ChartTraining<'a> {
             if self.survival() >= LEAST_SURVIVAL {
                 return;
             }
-            let (low, high) = self.config.margin_range;
-            self.config.margin_range = (0.5 * low, 0.5 * high);
+            let (low, high) = self.settings.margin_range;
+            self.settings.margin_range = (0.5 * low, 0.5 * high);
             self.margin *= 0.5;
             self.erode();
         }
@@ -87,16 +87,17 @@ impl<'a> ChartTraining<'a> {
 
     /// Lets the margin follow the failures of the averaged weights.
     pub(super) fn follow_failures(&mut self) {
-        let progress = (self.step - self.config.phase_one) as f32 / self.config.phase_two as f32;
+        let progress =
+            (self.step - self.settings.phase_one) as f32 / self.settings.phase_two as f32;
         if progress < FOLLOW_FROM || !self.step.is_multiple_of(FOLLOW_EVERY) {
             return;
         }
         let failures = self.measure_failures();
-        let (low, high) = self.config.margin_range;
+        let (low, high) = self.settings.margin_range;
         let before = self.margin;
-        if failures > self.config.failure_goal {
+        if failures > self.settings.failure_goal {
             self.margin = (self.margin * 1.3).min(high);
-        } else if failures < 0.1 * self.config.failure_goal {
+        } else if failures < 0.1 * self.settings.failure_goal {
             self.margin = (self.margin / 1.2).max(low);
         }
         if self.margin != before {
@@ -112,26 +113,23 @@ impl<'a> ChartTraining<'a> {
     /// latent samples inside and on the surface, feasible and infeasible rows.
     fn measure_failures(&mut self) -> f32 {
         let chart = self.chart();
-        let dim = self.pool.dim();
-        let saved = self.config.rows;
-        self.config.rows = FOLLOW_ROWS;
+        let saved = self.settings.rows;
+        self.settings.rows = FOLLOW_ROWS;
         let drawn = self.draw_rows(true);
         let encoded = drawn.encoded();
         let samples = 2 * FOLLOW_ROWS;
         encode(&chart.encoder, &self.latent, self.pool, &mut self.scratch);
         self.draw_latents(samples);
-        self.config.rows = saved;
+        self.settings.rows = saved;
         let decodes = chart.decoder.forward(
             &self.scratch.decoder_input,
             encoded + samples,
             &mut self.scratch.tapes[1],
         );
+        let points = out_of_chart(decodes, (&self.centre, self.scale));
+        let misses = narrow_misses(self.pool, &points, &self.scratch.states);
         let mut failures = [0u32; 4];
-        let mut point = vec![0.0; dim];
-        for (row, decode) in decodes.chunks_exact(dim).enumerate() {
-            for j in 0..dim {
-                point[j] = decode[j] * self.scale + self.centre[j];
-            }
+        for (row, miss) in misses.into_iter().enumerate() {
             let kind = if row < drawn.feasible {
                 0
             } else if row < encoded {
@@ -139,11 +137,7 @@ impl<'a> ChartTraining<'a> {
             } else {
                 2 + row % 2
             };
-            failures[kind] += u32::from(narrowly_infeasible(
-                self.pool,
-                &point,
-                self.scratch.states[row],
-            ));
+            failures[kind] += u32::from(miss);
         }
         failures.iter().copied().max().unwrap_or(0) as f32 / FOLLOW_ROWS as f32
     }
@@ -159,22 +153,35 @@ impl<'a> ChartTraining<'a> {
     }
 }
 
-/// Whether a point misses the set by so little that a margin can help: what lies deeper outside, in a
-/// seam that the networks cannot tear, only grows with the margin.
-fn narrowly_infeasible(pool: &Pool, point: &[f32], state: u32) -> bool {
-    if pool.contains(point, state) {
-        return false;
+/// Which points miss the set by so little that a margin can help: what lies deeper outside, in a seam that
+/// the networks cannot tear, only grows with the margin.
+fn narrow_misses(pool: &Pool, points: &[f32], states: &[u32]) -> Vec<bool> {
+    let dim = pool.dim();
+    let inside = pool.contains_rows(points, states);
+    let mut misses: Vec<bool> = inside.iter().map(|inside| !inside).collect();
+    if pool.boundaries.is_empty() {
+        return misses;
     }
-    let Some(boundary) = pool.boundaries.get(state as usize) else {
-        return true;
-    };
-    if pool.parameter_dim() == 0 {
-        return boundary.near(point, NARROW_MISS);
+    let (mut asked, mut moved, mut moved_states) = (Vec::new(), Vec::new(), Vec::new());
+    for row in (0..states.len()).filter(|row| !inside[*row]) {
+        let point = &points[row * dim..][..dim];
+        let boundary = &pool.boundaries[states[row] as usize];
+        if !pool.regime().depends_on_x() {
+            misses[row] = boundary.near(point, NARROW_MISS);
+            continue;
+        }
+        // The points known at one x are too far apart to be near to: a step along the normal tells.
+        misses[row] = false;
+        if let Some(index) = boundary.nearest(point) {
+            let inward = boundary.normal(index).iter().zip(point);
+            moved.extend(inward.map(|(n, p)| p + NARROW_MISS * n));
+            moved_states.push(states[row]);
+            asked.push(row);
+        }
     }
-    // The points known at one x are too far apart to be near to: a step along the normal tells.
-    boundary.nearest(point).is_some_and(|index| {
-        let inward = boundary.normal(index).iter().zip(point);
-        let moved: Vec<f32> = inward.map(|(n, p)| p + NARROW_MISS * n).collect();
-        pool.contains(&moved, state)
-    })
+    let inside = pool.contains_rows(&moved, &moved_states);
+    for (row, inside) in asked.into_iter().zip(inside) {
+        misses[row] = inside;
+    }
+    misses
 }

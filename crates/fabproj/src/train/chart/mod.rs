@@ -1,4 +1,4 @@
-//! Shapes one chart: an encoder and a decoder whose latent set decodes to (a cell of) the feasible set.
+//! Trains one chart: an encoder and a decoder whose latent set decodes to (a cell of) the feasible set.
 //!
 //! Reconstruction goes through the clamp, infeasible rows are drawn to their nearest feasible point,
 //! and every decode that is not feasible by a margin is pulled to the boundary and through it.
@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::boundary::Boundary;
 use crate::data::restore::Restorer;
-use crate::data::tree::squared_distance;
 use crate::data::{Pool, Rows};
+use crate::tree::squared_distance;
 use fabproj_nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
 
 use super::fit::{Fit, LatentKind, centre_of_shell};
@@ -22,9 +22,9 @@ use super::penalty::Penalty;
 use draw::Drawn;
 use margin::Wanted;
 
-/// How one chart is shaped. All lengths are in working units.
+/// How one chart is trained. All lengths are in working units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ChartConfig {
+pub(crate) struct ChartSettings {
     /// Width of the hidden layers of encoder and decoder.
     pub width: usize,
     /// Number of hidden layers of each.
@@ -53,7 +53,7 @@ pub struct ChartConfig {
 
 /// Rows of the pool that belong to one chart.
 #[derive(Clone, Debug, Default)]
-pub struct ChartRows {
+pub(crate) struct ChartRows {
     /// Indices of feasible rows.
     pub feasible: Vec<u32>,
     /// Indices of boundary rows.
@@ -74,7 +74,7 @@ const CLIP: f32 = 2.0;
 
 /// What one step measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct StepReport {
+pub(crate) struct StepReport {
     /// Mean squared reconstruction error of feasible rows, chart units.
     pub reconstruction: f32,
     /// Mean squared distance of infeasible rows to their targets, chart units.
@@ -87,7 +87,7 @@ pub struct StepReport {
 
 impl StepReport {
     /// Losses by name, for observers.
-    pub fn losses(&self) -> [(&'static str, f32); 4] {
+    pub(crate) fn losses(&self) -> [(&'static str, f32); 4] {
         [
             ("reconstruction", self.reconstruction),
             ("projection", self.projection),
@@ -98,8 +98,8 @@ impl StepReport {
 }
 
 /// One chart in training.
-pub struct ChartTraining<'a> {
-    config: ChartConfig,
+pub(crate) struct ChartTraining<'a> {
+    settings: ChartSettings,
     pool: &'a Pool<'a>,
     rows: ChartRows,
     restorer: Option<&'a Restorer>,
@@ -138,8 +138,8 @@ struct Scratch {
 
 impl<'a> ChartTraining<'a> {
     /// Networks that start as "clamp of the identity" in the frame of the chart's rows.
-    pub fn new(
-        config: ChartConfig,
+    pub(crate) fn new(
+        settings: ChartSettings,
         pool: &'a Pool<'a>,
         rows: ChartRows,
         restorer: Option<&'a Restorer>,
@@ -148,7 +148,7 @@ impl<'a> ChartTraining<'a> {
         let dim = pool.dim();
         let points = gather(&pool.feasible.y, &rows.feasible, dim);
         let (mut centre, scale) = centre_and_scale(&points, dim);
-        if config.latent == LatentKind::Shell {
+        if settings.latent == LatentKind::Shell {
             centre_of_shell(&points, dim, &mut centre);
         }
         let mut inner = points;
@@ -157,12 +157,11 @@ impl<'a> ChartTraining<'a> {
                 .zip(&centre)
                 .for_each(|(v, c)| *v = (*v - c) / scale);
         }
-        let fit = Fit::new(config.latent, config.smooth, &inner, dim);
-        let hidden = vec![config.width; config.depth];
-        let parameters = pool.parameter_dim();
-        let encoder = MlpSpec::new(dim + parameters, &hidden, fit.latent_dim).with_skip(dim);
-        let decoder =
-            MlpSpec::new(fit.latent_dim + parameters, &hidden, dim).with_skip(fit.latent_dim);
+        let fit = Fit::new(settings.latent, settings.smooth, &inner, dim);
+        let hidden = vec![settings.width; settings.depth];
+        let x_dim = pool.x_dim();
+        let encoder = MlpSpec::new(dim + x_dim, &hidden, fit.latent_dim).with_skip(dim);
+        let decoder = MlpSpec::new(fit.latent_dim + x_dim, &hidden, dim).with_skip(fit.latent_dim);
         let encoder = start(encoder, &fit.encoder_skip, &mut rng)?;
         let decoder = start(decoder, &fit.decoder_skip, &mut rng)?;
         let adam = |network: &Mlp| Adam::new(AdamConfig::default(), network.parameters().len());
@@ -170,7 +169,7 @@ impl<'a> ChartTraining<'a> {
         let mut training = Self {
             eroded: Vec::new(),
             wanted: Wanted::default(),
-            margin: config.margin,
+            margin: settings.margin,
             step: 0,
             optimiser: [adam(&encoder), adam(&decoder)],
             average: [ema(&encoder), ema(&decoder)],
@@ -181,7 +180,7 @@ impl<'a> ChartTraining<'a> {
                 ],
                 ..Scratch::default()
             },
-            config,
+            settings,
             pool,
             rows,
             restorer,
@@ -198,30 +197,30 @@ impl<'a> ChartTraining<'a> {
     }
 
     /// Whether all steps are done.
-    pub fn finished(&self) -> bool {
+    pub(crate) fn finished(&self) -> bool {
         self.step >= self.steps()
     }
 
     /// Steps of both phases.
-    pub fn steps(&self) -> u64 {
-        self.config.phase_one + self.config.phase_two
+    pub(crate) fn steps(&self) -> u64 {
+        self.settings.phase_one + self.settings.phase_two
     }
 
     /// Steps done so far.
-    pub fn step_count(&self) -> u64 {
+    pub(crate) fn step_count(&self) -> u64 {
         self.step
     }
 
     /// The margin in force.
-    pub fn margin(&self) -> f32 {
+    pub(crate) fn margin(&self) -> f32 {
         self.margin
     }
 
     /// One optimisation step.
-    pub fn step(&mut self) -> StepReport {
-        let phase_two = self.step >= self.config.phase_one;
+    pub(crate) fn step(&mut self) -> StepReport {
+        let phase_two = self.step >= self.settings.phase_one;
         let drawn = self.draw_rows(phase_two);
-        let samples = if phase_two { 2 * self.config.rows } else { 0 };
+        let samples = if phase_two { 2 * self.settings.rows } else { 0 };
         encode(&self.encoder, &self.latent, self.pool, &mut self.scratch);
         self.draw_latents(samples);
         let report = self.losses(&drawn, samples);
@@ -263,7 +262,7 @@ impl<'a> ChartTraining<'a> {
         if samples == 0 {
             return report;
         }
-        let restorations = (RESTORED * self.config.rows as f32).ceil() as usize;
+        let restorations = (RESTORED * self.settings.rows as f32).ceil() as usize;
         let mut penalty = Penalty {
             pool: self.pool,
             restorer: self.restorer,
@@ -275,16 +274,18 @@ impl<'a> ChartTraining<'a> {
             point: vec![0.0; dim],
             shifted: vec![0.0; dim],
         };
+        let frame = (self.centre.as_slice(), self.scale);
+        let points = out_of_chart(decodes, frame);
+        let inside = self.pool.contains_rows(&points, &scratch.states);
         for row in 0..rows {
             if row == encoded {
                 penalty.restorations = restorations;
             }
             let group = if row < encoded { encoded } else { samples };
-            let weight = self.config.hinge / group as f32;
-            for j in 0..dim {
-                penalty.point[j] = decodes[row * dim + j] * self.scale + self.centre[j];
-            }
-            let value = penalty.evaluate(scratch.states[row], &mut self.rng) / self.scale;
+            let weight = self.settings.hinge / group as f32;
+            penalty.point.copy_from_slice(&points[row * dim..][..dim]);
+            let distance = penalty.evaluate(inside[row], scratch.states[row], &mut self.rng);
+            let value = distance / self.scale;
             report.hinge += value / rows as f32;
             if value > 0.0 {
                 for j in 0..dim {
@@ -299,10 +300,10 @@ impl<'a> ChartTraining<'a> {
     /// Back-propagates through decoder, clamp and encoder, and moves the weights.
     fn update(&mut self, encoded: usize, decoded: usize) {
         let dim = self.latent_dim;
-        let width = dim + self.pool.parameter_dim();
+        let width = dim + self.pool.x_dim();
         let total = self.steps();
         let rate = Cosine {
-            peak: self.config.learning_rate,
+            peak: self.settings.learning_rate,
             end_fraction: 0.01,
             warm_up: 0,
             total,
@@ -344,7 +345,7 @@ impl<'a> ChartTraining<'a> {
     }
 
     /// The chart as it is now, with averaged weights.
-    pub fn chart(&self) -> TrainedChart {
+    pub(crate) fn chart(&self) -> TrainedChart {
         let averaged = |network: &Mlp, average: &Ema| {
             let mut network = network.clone();
             network.parameters_mut().copy_from_slice(&average.average);
@@ -362,7 +363,7 @@ impl<'a> ChartTraining<'a> {
 
 /// A finished chart, in the pool's working units.
 #[derive(Clone, Debug)]
-pub struct TrainedChart {
+pub(crate) struct TrainedChart {
     /// E
     pub encoder: Mlp,
     /// R
@@ -391,6 +392,14 @@ fn encode(encoder: &Mlp, latent_set: &LatentSet, pool: &Pool, scratch: &mut Scra
             .decoder_input
             .extend_from_slice(pool.state_inner(scratch.states[row]));
     }
+}
+
+/// Rows in chart units, in working units.
+fn out_of_chart(rows: &[f32], (centre, scale): (&[f32], f32)) -> Vec<f32> {
+    let values = rows.iter().zip(centre.iter().cycle());
+    values
+        .map(|(value, centre)| value * scale + centre)
+        .collect()
 }
 
 pub(super) fn gather(rows: &[f32], indices: &[u32], dim: usize) -> Vec<f32> {

@@ -5,7 +5,7 @@ use crate::set::Calibration;
 
 /// A row that the discriminator was not trained on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Held {
+pub(crate) struct Held {
     /// The discriminator's score.
     pub score: f32,
     /// The row's label.
@@ -19,7 +19,7 @@ const LEAST_EDGE: usize = 30;
 /// The smallest threshold at which accepted rows are feasible often enough, in two ways: the lower
 /// bound of the share of all of them reaches the target, and so does the share of those that only just
 /// pass, where projections end up. If none reaches the target, the threshold with the best bound.
-pub fn choose_threshold(rows: &[Held], target: f64, confidence: f64) -> f32 {
+pub(crate) fn choose_threshold(rows: &[Held], target: f64, confidence: f64) -> f32 {
     let sorted = sorted(rows);
     let mut best = (f64::NEG_INFINITY, f32::INFINITY);
     let mut enough = None;
@@ -50,7 +50,12 @@ pub fn choose_threshold(rows: &[Held], target: f64, confidence: f64) -> f32 {
 
 /// How often rows that are accepted above the threshold are feasible. The rows must not be those that
 /// the threshold was chosen by.
-pub fn calibrate(rows: &[Held], threshold: f32, target: f64, confidence: f64) -> Calibration {
+pub(crate) fn calibrate(
+    rows: &[Held],
+    threshold: f32,
+    target: f64,
+    confidence: f64,
+) -> Calibration {
     let sorted = sorted(rows);
     let feasible = running(&sorted);
     let accepted = sorted.partition_point(|row| row.score > threshold);

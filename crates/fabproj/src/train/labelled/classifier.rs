@@ -4,41 +4,41 @@ use fabproj_core::{Activation, Frame, Network};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::LabelledConfig;
+use super::LabelledSettings;
 use super::split::Split;
 use crate::data::labelled::LabelledData;
 use crate::train::TrainError;
 use crate::train::session::{Event, Session};
 use fabproj_nn::{Adam, AdamConfig, Cosine, Ema, Mlp, MlpSpec, SpecError, Tape, clip_norm};
 
-/// Steps between two looks at the held-out error; the hard rows are found anew then.
+/// Steps between two measurements of the held-out error, when the hard rows are found anew.
 const LOOK_EVERY: u64 = 250;
 /// Share of the training rows of each label that counts as hard: those nearest to the boundary.
 const HARD: f64 = 0.2;
-/// The first layer starts with weights this much larger than usual, so that it can bend often.
+/// Factor on the initial weights of the first layer: larger ones can follow a boundary with many bends.
 const SHARPNESS: f32 = 3.0;
 /// Rows evaluated at once.
 const BATCH: usize = 4096;
 
 /// All rows in the discriminator's units.
-pub struct Rows {
+pub(super) struct Rows {
     inputs: usize,
     values: Vec<f32>,
     labels: Vec<bool>,
 }
 
 impl Rows {
-    pub fn new(data: &LabelledData, frame: &Frame, parameter_frame: &Frame) -> Self {
+    pub(super) fn new(data: &LabelledData, frame: &Frame, x_frame: &Frame) -> Self {
         let mut values = Vec::new();
         for row in 0..data.rows() {
-            for (numbers, frame) in [(data.y(row), frame), (data.x(row), parameter_frame)] {
+            for (numbers, frame) in [(data.y(row), frame), (data.x(row), x_frame)] {
                 for (j, number) in numbers.iter().enumerate() {
                     values.push((*number as f32 - frame.centre[j]) / frame.scale[j]);
                 }
             }
         }
         Self {
-            inputs: data.dim() + data.parameter_dim(),
+            inputs: data.dim() + data.x_dim(),
             values,
             labels: data.labels().to_vec(),
         }
@@ -50,8 +50,8 @@ impl Rows {
 }
 
 /// A discriminator in training.
-pub struct Classifier<'a> {
-    config: &'a LabelledConfig,
+pub(super) struct Classifier<'a> {
+    settings: &'a LabelledSettings,
     network: Mlp,
     average: Ema,
     adam: Adam,
@@ -62,12 +62,12 @@ pub struct Classifier<'a> {
 }
 
 impl<'a> Classifier<'a> {
-    pub fn new(
+    pub(super) fn new(
         rows: &Rows,
-        config: &'a LabelledConfig,
+        settings: &'a LabelledSettings,
         mut rng: ChaCha8Rng,
     ) -> Result<Self, SpecError> {
-        let spec = MlpSpec::new(rows.inputs, &vec![config.width; config.depth], 1)
+        let spec = MlpSpec::new(rows.inputs, &vec![settings.width; settings.depth], 1)
             .with_hidden(Activation::Silu);
         let mut network = Mlp::new(spec, &mut rng)?;
         network
@@ -79,7 +79,7 @@ impl<'a> Classifier<'a> {
             .iter_mut()
             .for_each(|bias| *bias *= SHARPNESS);
         Ok(Self {
-            config,
+            settings,
             average: Ema::new(0.998, network.parameters()),
             adam: Adam::new(AdamConfig::default(), network.parameters().len()),
             best: (f64::INFINITY, network.parameters().to_vec()),
@@ -89,8 +89,8 @@ impl<'a> Classifier<'a> {
         })
     }
 
-    /// The discriminator at its best moment.
-    pub fn network(&self) -> Network {
+    /// The discriminator with the smallest held-out error.
+    pub(super) fn network(&self) -> Network {
         let mut network = self.network.clone();
         network.parameters_mut().copy_from_slice(&self.best.1);
         network.to_network()
@@ -98,7 +98,7 @@ impl<'a> Classifier<'a> {
 
     /// Trains on the near rows of the training part, as many of each label: half of them any, half hard
     /// ones.
-    pub fn train(
+    pub(super) fn train(
         &mut self,
         rows: &Rows,
         split: &Split,
@@ -108,19 +108,19 @@ impl<'a> Classifier<'a> {
         let mut draws = [true, false].map(|label| Draw::new(rows, split, near, label));
         let choosing: Vec<usize> = near_rows(&split.choosing, near);
         let schedule = Cosine {
-            peak: self.config.learning_rate,
+            peak: self.settings.learning_rate,
             end_fraction: 0.01,
             warm_up: 50,
-            total: self.config.steps,
+            total: self.settings.steps,
         };
         let mut loss = 0.0;
-        for step in 0..self.config.steps {
+        for step in 0..self.settings.steps {
             if step.is_multiple_of(LOOK_EVERY) {
                 self.look(rows, &choosing, &mut draws);
                 session.emit(&Event::Progress {
                     unit: "discriminator",
                     step,
-                    steps: self.config.steps,
+                    steps: self.settings.steps,
                     done: 0.0,
                     losses: &[("labels", loss)],
                 });
@@ -135,7 +135,7 @@ impl<'a> Classifier<'a> {
     }
 
     fn step(&mut self, rows: &Rows, draws: &[Draw; 2], rate: f32) -> f32 {
-        let count = self.config.rows;
+        let count = self.settings.rows;
         let (mut input, mut targets) = (Vec::new(), Vec::new());
         for index in 0..count {
             // Labels in turn, and for each of them any row and a hard one in turn.
@@ -174,7 +174,7 @@ impl<'a> Classifier<'a> {
             .copy_from_slice(&self.average.average);
         let scored = scores(&averaged, rows, choosing, &mut self.tape);
         let error = balanced_error(rows, choosing, &scored);
-        // Of equally good moments the last: training goes on to sharpen the boundary.
+        // Of equal errors the last: further training sharpens the boundary.
         if error <= self.best.0 {
             self.best = (error, self.average.average.clone());
         }

@@ -1,34 +1,33 @@
 //! Learning a set from labelled points alone.
 //!
-//! Of the rows, one part trains a discriminator, a second chooses its best moment and the threshold
-//! above which it accepts a point, and a third, which nothing has been chosen by, says how often an
-//! accepted point is truly feasible. `docs/labelled-data.md` compares this with other ways.
+//! The rows are split in three. The first part trains a discriminator. The second chooses the best step and
+//! the threshold above which a point is accepted. The third measures how often an accepted point is
+//! feasible. `docs/labelled-data.md` compares this with other ways.
 
 mod calibrate;
 mod classifier;
 mod split;
 
 use fabproj_core::Frame;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-pub use self::calibrate::{Held, calibrate, choose_threshold};
+pub(crate) use self::calibrate::{Held, calibrate, choose_threshold};
 use self::classifier::{Classifier, Rows};
-pub use self::split::Split;
+use self::split::Split;
 use super::TrainError;
-use super::config::{ConfigError, check};
+use super::purpose::Purpose;
 use super::session::{Event, Session};
+use super::settings::{SettingsError, check};
 use crate::data::labelled::{LabelReport, LabelledData};
 use crate::set::{Description, Discriminator, Interval, Learned, LearnedRecord, Scorer};
 
 /// Settings of learning a set from labelled points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct LabelledConfig {
-    /// The share of truly feasible ones among the points that the guard accepts. Default 0.99.
+pub struct LabelledSettings {
+    /// The share of accepted points that are to be feasible. Default 0.99.
     pub precision: f64,
-    /// The bound that is stated of that share holds with this probability. Default 0.99.
+    /// The probability with which the stated bound of that share holds. Default 0.99.
     pub confidence: f64,
     /// Width of the discriminator's hidden layers. Default 64.
     pub width: usize,
@@ -42,7 +41,7 @@ pub struct LabelledConfig {
     pub learning_rate: f32,
 }
 
-impl Default for LabelledConfig {
+impl Default for LabelledSettings {
     fn default() -> Self {
         Self {
             precision: 0.99,
@@ -56,12 +55,12 @@ impl Default for LabelledConfig {
     }
 }
 
-impl LabelledConfig {
+impl LabelledSettings {
     /// Checks every setting.
     ///
     /// # Errors
-    /// [`ConfigError`] that names the setting, its value and its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
+    /// [`SettingsError`] that names the setting, its value and its range.
+    pub fn validate(&self) -> Result<(), SettingsError> {
         check("precision", self.precision, 0.5, 0.999_99)?;
         check("confidence", self.confidence, 0.5, 0.999_999)?;
         check("width", self.width as f64, 1.0, 4096.0)?;
@@ -72,48 +71,47 @@ impl LabelledConfig {
     }
 }
 
-/// Learns a set from labelled points: what is left of them after [cleaning](LabelledData::clean).
+/// Learns a set from labelled points. They are [cleaned](LabelledData::clean) first.
 ///
 /// # Errors
 /// [`TrainError`] when the settings are out of range or the session stops.
 ///
 /// ```
-/// use fabproj::data::labelled::LabelledData;
-/// use fabproj::set::ConstraintSet;
-/// use fabproj::train::{LabelledConfig, Session, learn_set};
+/// use fabproj::labelled::{LabelledData, LabelledSettings, learn};
+/// use fabproj::{Membership, Session};
 ///
 /// // The interval from 0 to 1, known by points at every hundredth.
 /// let points: Vec<f64> = (-100..200).map(|i| f64::from(i) / 100.0).collect();
 /// let labels: Vec<bool> = points.iter().map(|y| (0.0..=1.0).contains(y)).collect();
 /// let data = LabelledData::new(vec!["y".into()], points, Vec::new(), Vec::new(), labels)?;
-/// let config = LabelledConfig { steps: 500, ..LabelledConfig::default() };
-/// let set = learn_set("interval", &data, &config, 1, &Session::default())?;
+/// let settings = LabelledSettings { steps: 500, ..LabelledSettings::default() };
+/// let set = learn("interval", &data, &settings, 1, &Session::default())?;
 /// assert!(set.contains(&[0.5], &[]) && !set.contains(&[1.4], &[]));
 /// let calibration = set.record().calibration;
 /// assert!(calibration.precision_lower_bound > 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn learn_set(
+pub fn learn(
     name: &str,
     data: &LabelledData,
-    config: &LabelledConfig,
+    settings: &LabelledSettings,
     seed: u64,
     session: &Session,
 ) -> Result<Learned, TrainError> {
-    config.validate()?;
+    settings.validate()?;
     session.emit(&Event::Stage {
         name: "learning the set from its points",
     });
     let (data, report) = data.clean()?;
-    let split = Split::new(&data, &mut stream(seed, 0));
+    let split = Split::new(&data, &mut Purpose::LabelSplit.stream(seed));
     let region = Region::of(&data);
-    let rows = Rows::new(&data, &region.frame, &region.parameter_frame);
-    let mut classifier = Classifier::new(&rows, config, stream(seed, 1))?;
+    let rows = Rows::new(&data, &region.frame, &region.x_frame);
+    let mut classifier = Classifier::new(&rows, settings, Purpose::Discriminator.stream(seed))?;
     classifier.train(&rows, &split, &region.near(&data), session)?;
     let mut discriminator = Discriminator {
         network: classifier.network(),
         frame: region.frame.clone(),
-        parameter_frame: region.parameter_frame.clone(),
+        x_frame: region.x_frame.clone(),
     };
     let scorer = Scorer::new(&discriminator)?;
     let held = |part: &[usize]| -> Vec<Held> {
@@ -123,13 +121,17 @@ pub fn learn_set(
         });
         held.collect()
     };
-    let threshold = choose_threshold(&held(&split.choosing), config.precision, config.confidence)
-        .max(region.score_inside(&scorer, &data, &split.training));
+    let threshold = choose_threshold(
+        &held(&split.choosing),
+        settings.precision,
+        settings.confidence,
+    )
+    .max(region.score_inside(&scorer, &data, &split.training));
     let calibration = calibrate(
         &held(&split.stating),
         threshold,
-        config.precision,
-        config.confidence,
+        settings.precision,
+        settings.confidence,
     );
     // From here on the threshold is zero.
     if let Some(layer) = discriminator.network.layers.last_mut() {
@@ -140,25 +142,19 @@ pub fn learn_set(
         rows: report.rows,
         hash: data.hash(),
     };
-    let names = (data.names().to_vec(), data.parameter_names().to_vec());
+    let names = (data.names().to_vec(), data.x_names().to_vec());
     let record = region.record(report, calibration);
     Ok(Learned::new(description, names, record, discriminator)?)
-}
-
-fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(0x6c61_6265_6c00 + stream);
-    rng
 }
 
 /// Where the points are.
 struct Region {
     bounds: Vec<Interval>,
-    parameter_bounds: Vec<Interval>,
+    x_bounds: Vec<Interval>,
     feasible_box: Vec<Interval>,
-    /// Units in which the feasible box is [-1, 1], and so are the parameters.
+    /// Units in which the feasible box is [-1, 1], and so is the box of x.
     frame: Frame,
-    parameter_frame: Frame,
+    x_frame: Frame,
 }
 
 /// How far inside the boundary between the labels a point is at least to be accepted, in spacings of the
@@ -166,11 +162,10 @@ struct Region {
 /// may be anywhere, and projections end up on the guess of it.
 const MARGIN: f64 = 0.35;
 const LARGEST_MARGIN: f64 = 0.03;
-/// Rows at the boundary at which the score's slope is looked at.
+/// Rows at the boundary at which the score's slope is measured.
 const SLOPES: usize = 200;
 
-/// Rows this many half-widths from the middle of the feasible box still have a say in what is feasible
-/// within it.
+/// Rows up to this many half-widths from the middle of the feasible box are trained on.
 const NEAR: f64 = 1.25;
 
 impl Region {
@@ -179,12 +174,12 @@ impl Region {
         let feasible = rows().filter(|row| data.labels()[*row]);
         let feasible_box = extent(feasible.map(|row| data.y(row)), data.dim());
         let bounds = extent(rows().map(|row| data.y(row)), data.dim());
-        let parameter_bounds = extent(rows().map(|row| data.x(row)), data.parameter_dim());
+        let x_bounds = extent(rows().map(|row| data.x(row)), data.x_dim());
         Self {
             frame: frame(&feasible_box, &bounds),
-            parameter_frame: frame(&parameter_bounds, &parameter_bounds),
+            x_frame: frame(&x_bounds, &x_bounds),
             bounds,
-            parameter_bounds,
+            x_bounds,
             feasible_box,
         }
     }
@@ -221,7 +216,7 @@ impl Region {
             .iter()
             .map(|row| (self.score(scorer, data, *row), *row));
         let mut scores: Vec<(f32, usize)> = scores.filter(|(score, _)| score.is_finite()).collect();
-        let dim = data.dim() + data.parameter_dim();
+        let dim = data.dim() + data.x_dim();
         let spacing = 2.0 * (scores.len().max(1) as f64).powf(-1.0 / dim as f64);
         scores.sort_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
         let nearest = scores.iter().take(SLOPES);
@@ -255,7 +250,7 @@ impl Region {
         LearnedRecord {
             points,
             bounds: self.bounds,
-            parameter_bounds: self.parameter_bounds,
+            x_bounds: self.x_bounds,
             feasible_box: self.feasible_box,
             calibration,
         }

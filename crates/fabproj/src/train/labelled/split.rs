@@ -1,4 +1,4 @@
-//! Which rows serve for what.
+//! Splits labelled rows into parts for training, choosing and measuring.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -12,19 +12,19 @@ const SHARES: (f64, f64) = (0.1, 0.2);
 
 /// Indices of rows: every row is in one of the three parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub(super) struct Split {
     /// Rows that the discriminator is trained on.
     pub training: Vec<usize>,
-    /// Rows by which its best moment and its threshold are chosen.
+    /// Rows by which the best step and the threshold are chosen.
     pub choosing: Vec<usize>,
-    /// Rows that say how good it is.
+    /// Rows on which its precision is measured.
     pub stating: Vec<usize>,
 }
 
 impl Split {
     /// A random split in which all three parts have the same share of feasible rows: the fewer there
     /// are, the more are held out.
-    pub fn new(data: &LabelledData, rng: &mut ChaCha8Rng) -> Self {
+    pub(super) fn new(data: &LabelledData, rng: &mut ChaCha8Rng) -> Self {
         let feasible = data.feasible().min(data.rows() - data.feasible());
         let share = (WANTED / feasible as f64).clamp(SHARES.0, SHARES.1);
         let mut split = Self {

@@ -166,7 +166,7 @@ impl Mapping {
         };
         let mut adams: Vec<Adam> = mapping.layers.iter_mut().map(new_adam).collect();
         for step in 0..config.steps {
-            task.shop.check_stop()?;
+            task.context.check_stop()?;
             let points = ball(dim, config.rows, &mut random);
             let loss = mapping.differentiate(&task.set, &points);
             if !loss.is_finite() {
@@ -274,7 +274,7 @@ fn roomy(
 ) -> Result<Option<Vec<f64>>, StudyError> {
     let dim = set.dim();
     let data = PaperData::sample_rows(set.set(), SAMPLES, seed)?;
-    let rows = data.points.chunks_exact(dim).zip(&data.labels);
+    let rows = data.y.chunks_exact(dim).zip(&data.labels);
     let feasible = rows.filter(|(_, feasible)| **feasible).take(200);
     let candidates = feasible.map(|(row, _)| {
         let offsets = ball(dim, 64, random);

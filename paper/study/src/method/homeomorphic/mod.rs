@@ -51,7 +51,7 @@ impl Method for Homeomorphic {
     }
 
     fn train(&self, task: &Task<'_>) -> Result<Trained, StudyError> {
-        let mapping = task.shop.mapping(&self.mapping, task)?;
+        let mapping = task.context.mapping(&self.mapping, task)?;
         let (net, curve) = self.predictor.network(task)?;
         let bisection = Bisection::new(Mapping::clone(&mapping), Arc::clone(&task.set));
         let solver = RepairedNet::new(
@@ -129,17 +129,17 @@ impl Repair for Bisection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Effort, Objective, Workshop};
+    use crate::{Context, Effort, Objective};
 
     #[test]
     fn bisection_ends_in_the_set_and_near_its_boundary() {
-        let shop = Workshop::in_memory(Effort::quick());
+        let context = Context::in_memory(Effort::quick());
         let set = StudySet::open("star-shaped").unwrap();
         let task = Task {
             set: Arc::clone(&set),
             objective: Objective::Linear,
             seed: 1,
-            shop: &shop,
+            context: &context,
         };
         let config = MappingConfig {
             steps: 200,

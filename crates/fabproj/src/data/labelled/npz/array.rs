@@ -119,7 +119,7 @@ impl Header {
         let mut start = [0; 8];
         source.read_exact(&mut start).map_err(failed)?;
         if &start[..6] != MAGIC {
-            return Err(damaged(name, "is no numpy array"));
+            return Err(damaged(name, "is not a numpy array"));
         }
         let length = if start[6] == 1 {
             let mut bytes = [0; 2];
@@ -293,7 +293,7 @@ mod tests {
     fn what_is_no_table_is_refused() {
         let error = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
         assert!(error(b"PK").contains("too early"));
-        assert!(error(b"GIF89a..").contains("no numpy array"));
+        assert!(error(b"GIF89a..").contains("not a numpy array"));
         assert!(error(&npy("<c8", "False", "(1,)", &[0; 8])).contains("<c8"));
         assert!(error(&npy("<f8", "False", "(1, 1, 1)", &[0; 8])).contains("3 dimensions"));
         assert!(error(&npy("<f8", "False", "()", &[0; 8])).contains("0 dimensions"));

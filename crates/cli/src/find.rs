@@ -1,0 +1,103 @@
+//! Sets as they are typed.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use fabproj::Model;
+use fabproj::labelled::is_labelled_file;
+use fabproj::set::{Description, Set, SetError, built_in, from_description, from_file};
+
+use crate::failure::wrong_usage;
+
+/// Bytes of a file that are searched for a description.
+const LONGEST: u64 = 1_000_000;
+/// What can stand for a set.
+const FORMS: &str = "a set is a built-in name (`fabproj sets` lists them) or a set file (.toml)";
+
+/// The set for a model: the one that was named, or the model's own.
+///
+/// A set that the model was not trained for is an error unless `allow_other`, because its figures say little
+/// about the model. A model whose set was learned from labelled points may be compared with any set.
+pub fn set_for(
+    model: &Model,
+    path: &Path,
+    wanted: Option<&str>,
+    allow_other: bool,
+) -> Result<Arc<dyn Set>> {
+    let path = path.display();
+    let Some(wanted) = wanted else {
+        return model
+            .set()
+            .with_context(|| format!("cannot rebuild the set of {path}"));
+    };
+    let set = set(wanted)?;
+    let projector = model.projector();
+    let fits = (projector.dim(), projector.x_dim()) == (set.dim(), set.x_dim());
+    let allowed = allow_other || is_own(model, &set) || model.record().learned().is_some();
+    if fits && allowed {
+        return Ok(set);
+    }
+    let own = model.record().set().name();
+    if fits {
+        bail!(
+            "{path} was trained for the set {own}, not for {wanted}; leave the set out to use its own, or \
+             pass --other-set to use {wanted}"
+        );
+    }
+    bail!(
+        "{path} was trained for another set: {own} has {} y and {} x, {wanted} has {} and {}",
+        projector.dim(),
+        projector.x_dim(),
+        set.dim(),
+        set.x_dim(),
+    )
+}
+
+/// Whether a model was trained for this set.
+pub fn is_own(model: &Model, set: &dyn Set) -> bool {
+    set.description().hash() == model.record().set_hash()
+}
+
+/// A set by what was typed: a built-in name, or a file that describes one.
+pub fn set(wanted: &str) -> Result<Arc<dyn Set>> {
+    let path = Path::new(wanted);
+    let missing = || wrong_usage(format!("file not found: {wanted}; {FORMS}"));
+    if wanted.ends_with(".toml") {
+        if !path.exists() {
+            return Err(missing());
+        }
+        return match description_in(path) {
+            Some(found) => from_description(&found?).with_context(|| format!("in {wanted}")),
+            None => Ok(from_file(path)?),
+        };
+    }
+    if is_labelled_file(path) {
+        return Err(wrong_usage(format!(
+            "{wanted} holds labelled points, which have no membership test; leave the set out to use the \
+             test that the model has learned"
+        )));
+    }
+    built_in(wanted).map_err(|error| match error {
+        SetError::Unknown { .. } if path.exists() => {
+            wrong_usage(format!("{wanted} is not a set file; {FORMS}"))
+        }
+        SetError::Unknown { .. } if wanted.contains(['/', '\\']) => missing(),
+        error => wrong_usage(error),
+    })
+}
+
+/// The description of a set made of built-in ones, if the file holds such: it has a `kind`, which set
+/// files made of constraints do not.
+fn description_in(path: &Path) -> Option<Result<Description>> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(LONGEST).read_to_string(&mut text).ok()?;
+    let table = text.parse::<toml::Table>().ok()?;
+    table.get("kind")?;
+    Some(toml::from_str(&text).map_err(|error| {
+        let (path, error) = (path.display(), error.to_string());
+        anyhow!("{path} does not describe a set: {}", error.trim_end())
+    }))
+}

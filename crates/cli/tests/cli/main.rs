@@ -1,0 +1,13 @@
+//! The command as a user meets it.
+
+mod bad_input;
+#[path = "../common/mod.rs"]
+mod common;
+mod examples;
+mod labelled;
+mod model_commands;
+mod portfolio;
+mod project;
+mod set_files;
+mod train;
+mod two_link_arm;

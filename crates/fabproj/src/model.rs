@@ -1,0 +1,364 @@
+//! A trained model with the record of how it was made, in one safetensors file.
+//!
+//! The bytes are those of [`core::format`](fabproj_core::format); `docs/model-file.md` describes them
+//! for other programs.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fabproj_core::format::{self, FormatError, MAX_BYTES, WriteError};
+use fabproj_core::{Guard, GuardError, Projector, Weights, WeightsError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::certify::{Certificate, CertifyError, Plan, certify};
+use crate::set::{Description, Learned, LearnedRecord, Result as SetResult, Set, from_description};
+use crate::support::write_atomically;
+use crate::train::{Recipe, TrainError, Trained};
+
+/// Trained networks, and the record of how they were made.
+///
+/// ```
+/// use fabproj::{Model, Settings};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("ring.safetensors");
+/// let ring = fabproj::set::built_in("concentric-circles")?;
+/// let model = fabproj::train(&ring, Settings { phase_two: 600, ..Settings::quick() })?;
+/// model.save(&path)?;
+///
+/// // In another program. The file says which set it is for.
+/// let model = Model::load(&path)?;
+/// let guard = model.guard(model.set()?)?;
+/// let (y, outcome) = guard.project(&[0.3, 0.2], &[])?;
+/// assert!(outcome.is_verified());
+/// assert!((1.0..=2.0).contains(&f64::hypot(y[0], y[1])));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Model {
+    weights: Weights,
+    record: Record,
+    projector: Projector,
+}
+
+impl PartialEq for Model {
+    fn eq(&self, other: &Self) -> bool {
+        self.weights == other.weights && self.record == other.record
+    }
+}
+
+/// How a model was made: everything in its file that is not needed to run it. Each field is a field of the
+/// file's JSON metadata.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Record {
+    /// The version of fabproj that wrote the file.
+    pub fabproj: String,
+    set: SetRecord,
+    /// Names of the coordinates of y.
+    pub names: Vec<String>,
+    /// Names of the coordinates of x.
+    #[serde(default, alias = "parameter_names")]
+    pub x_names: Vec<String>,
+    /// The recipe or preset of the training.
+    #[serde(alias = "preset")]
+    pub recipe: String,
+    /// The seed of the training.
+    pub seed: u64,
+    #[serde(alias = "config")]
+    settings: Value,
+    training: Value,
+    /// Whether the training met its own goals.
+    #[serde(default)]
+    pub met_goals: bool,
+    #[serde(default)]
+    certificate: Option<Certificate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    learned: Option<LearnedRecord>,
+}
+
+/// A set in a model file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct SetRecord {
+    /// Enough to build the set again, where that is possible.
+    description: Description,
+    /// [`Description::hash`], to tell whether a model belongs to a set.
+    hash: String,
+}
+
+impl Record {
+    /// The record of weights that no recipe of this library has trained.
+    fn of(set: &dyn Set) -> Self {
+        let description = set.description();
+        let hash = description.hash();
+        Self {
+            fabproj: env!("CARGO_PKG_VERSION").to_owned(),
+            set: SetRecord { description, hash },
+            names: set.names(),
+            x_names: set.x_names(),
+            recipe: String::new(),
+            seed: 0,
+            settings: Value::Null,
+            training: Value::Null,
+            met_goals: false,
+            certificate: None,
+            learned: set.learned().map(|learned| learned.record().clone()),
+        }
+    }
+
+    /// What the model was trained for.
+    pub fn set(&self) -> &Description {
+        &self.set.description
+    }
+
+    /// The fingerprint of the set, [`Description::hash`].
+    pub fn set_hash(&self) -> &str {
+        &self.set.hash
+    }
+
+    /// All settings of the training, as JSON.
+    pub fn settings_json(&self) -> String {
+        self.settings.to_string()
+    }
+
+    /// What the training did, as JSON.
+    pub fn training_json(&self) -> String {
+        self.training.to_string()
+    }
+
+    /// For a set that was learned from labelled points: their counts, and the error rate of the membership
+    /// test.
+    pub fn learned(&self) -> Option<&LearnedRecord> {
+        self.learned.as_ref()
+    }
+}
+
+/// Why a model file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file could not be opened or read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The file is something else, or damaged.
+    #[error(
+        "{} is not a fabproj model: {source}; `fabproj train SET -o MODEL` makes one",
+        path.display()
+    )]
+    NotAModel {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: FormatError,
+    },
+    /// The file was written by a later version.
+    #[error("{}: {source}; update fabproj to read it", path.display())]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// The versions.
+        source: FormatError,
+    },
+    /// The file could not be written. What was there before is unchanged.
+    #[error(
+        "cannot write {}: {source}; nothing was changed there: free some space or choose another place",
+        path.display()
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The model or its record cannot be put into a file. What was there before is unchanged.
+    #[error("{} was not written: {source}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the model.
+        source: WriteError,
+    },
+}
+
+impl Model {
+    /// A model of weights that were made elsewhere, for a set.
+    ///
+    /// # Errors
+    /// [`WeightsError`], which names the part of the weights that is at fault.
+    pub fn new(weights: Weights, set: &dyn Set) -> Result<Self, WeightsError> {
+        Self::of(weights, Record::of(set))
+    }
+
+    pub(crate) fn of_training(
+        set: &dyn Set,
+        recipe: &dyn Recipe,
+        settings: Value,
+        trained: Trained,
+    ) -> Result<Self, TrainError> {
+        let mut weights = trained.weights;
+        if let Some(learned) = set.learned() {
+            weights.discriminator = Some(learned.discriminator(&weights));
+        }
+        let mut training: Value = serde_json::from_str(&trained.summary_json)
+            .map_err(|error| TrainError::Recipe(error.into()))?;
+        // Only this process's queries are counted: after a stop the file would differ from that of a training
+        // in one go.
+        if let Value::Object(fields) = &mut training {
+            fields.remove("queries");
+        }
+        let record = Record {
+            recipe: recipe.name(),
+            seed: recipe.seed(),
+            settings,
+            training,
+            met_goals: trained.met_goals,
+            ..Record::of(set)
+        };
+        Ok(Self::of(weights, record)?)
+    }
+
+    fn of(weights: Weights, record: Record) -> Result<Self, WeightsError> {
+        let projector = Projector::new(&weights)?;
+        Ok(Self {
+            weights,
+            record,
+            projector,
+        })
+    }
+
+    /// The networks as plain data.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// How the model was made.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Whether the training met its own goals.
+    pub fn met_goals(&self) -> bool {
+        self.record.met_goals
+    }
+
+    /// How often the projector is right, if that was measured.
+    pub fn certificate(&self) -> Option<&Certificate> {
+        self.record.certificate.as_ref()
+    }
+
+    /// The form that runs, without a guard.
+    pub fn projector(&self) -> &Projector {
+        &self.projector
+    }
+
+    /// A projector whose outputs have all passed the set's membership test.
+    ///
+    /// The set may be owned, borrowed or shared: `model.guard(&set)`, `model.guard(model.set()?)`.
+    ///
+    /// # Errors
+    /// [`GuardError`] when the set has other dimensions than the model, or when no feasible point is found.
+    pub fn guard<S: Set>(&self, set: S) -> Result<Guard<S>, GuardError> {
+        let dimensions = [
+            ("y", self.projector.dim(), set.dim()),
+            ("x", self.projector.x_dim(), set.x_dim()),
+        ];
+        for (what, model, set) in dimensions {
+            if model != set {
+                return Err(GuardError::Dimension { what, model, set });
+            }
+        }
+        Guard::new(self.projector.clone(), set)
+    }
+
+    /// The set that the model was trained for, built from its file.
+    ///
+    /// # Errors
+    /// [`SetError::NotRebuildable`](crate::set::SetError::NotRebuildable) for a set that was a closure.
+    pub fn set(&self) -> SetResult<Arc<dyn Set>> {
+        if self.record.learned.is_some() {
+            return Ok(Arc::new(Learned::of(self)?));
+        }
+        from_description(self.record.set())
+    }
+
+    /// Measures how often the projector is right and keeps the certificate in the record.
+    ///
+    /// # Errors
+    /// [`CertifyError`] when the set or the plan does not fit.
+    pub fn certify(&mut self, set: &dyn Set, plan: &Plan) -> Result<&Certificate, CertifyError> {
+        let certificate = certify(set, &self.projector, plan)?;
+        Ok(self.record.certificate.insert(certificate))
+    }
+
+    /// The bytes of the file; the same model and record give the same bytes.
+    ///
+    /// # Errors
+    /// [`WriteError`] for a record that is not JSON.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, WriteError> {
+        format::write_with(&self.weights, &self.record)
+    }
+
+    /// Reads the bytes of a file. No bytes make this panic or allocate much more than they are long.
+    ///
+    /// # Errors
+    /// [`FormatError`] for bytes that are not a model with its record.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        let (weights, record) = format::read_with(bytes)?;
+        Ok(Self::of(weights, record)?)
+    }
+
+    /// Writes the file as a whole or not at all: until the new file is complete and on the disk, the
+    /// old one stays.
+    ///
+    /// # Errors
+    /// [`FileError::Write`] for a place that cannot be written to, [`FileError::Unwritable`] for a record that is
+    /// not JSON.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
+        let path = path.as_ref();
+        let bytes = self.to_bytes().map_err(|source| FileError::Unwritable {
+            path: path.to_owned(),
+            source,
+        })?;
+        write_atomically(path, &bytes).map_err(|source| FileError::Write {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`FileError::Read`] for a file that cannot be read, [`FileError::NotAModel`] for one that is
+    /// something else or damaged, [`FileError::TooNew`] for one of a later version.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let bytes = read_limited(path).map_err(|source| FileError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::from_bytes(&bytes).map_err(|source| {
+            let path = path.to_owned();
+            match source {
+                FormatError::Version { .. } => FileError::TooNew { path, source },
+                source => FileError::NotAModel { path, source },
+            }
+        })
+    }
+}
+
+/// Reads one byte more than a model may have at most, whatever the file's size is said to be: the
+/// format's own check then gives the error.
+fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut file = File::open(path)?.take(MAX_BYTES as u64 + 1);
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,17 @@
+//! The library as other programs use it.
+
+mod built_in_sets;
+mod examples;
+#[cfg(all(feature = "csv", feature = "npz", feature = "parquet"))]
+mod labelled_files;
+mod learned_set;
+mod limited_queries;
+mod model_bits;
+mod model_file;
+mod power_flow;
+mod set_algebra;
+mod set_equalities;
+mod set_file_errors;
+mod set_files;
+mod set_texts;
+mod training;

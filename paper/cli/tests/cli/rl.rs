@@ -1,0 +1,86 @@
+//! `fab-paper rl` as a user meets it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::{folder, run};
+
+const TRAIN: [&str; 9] = [
+    "rl",
+    "train",
+    "--steps",
+    "4000",
+    "--setting",
+    "rollout.steps_per_epoch=2000",
+    "--episodes",
+    "3",
+    "--quiet",
+];
+
+/// The policy that a training left in its store.
+fn policy(folder: &tempfile::TempDir) -> PathBuf {
+    let policies = fs::read_dir(folder.path().join("rl/policies")).expect("the policies");
+    policies.flatten().next().expect("a policy").path()
+}
+
+#[test]
+fn a_training_is_kept_evaluated_drawn_and_reported() {
+    let folder = folder();
+    let first = run(folder.path(), &TRAIN).done();
+    assert!(first.stdout.contains("ppo, seed 0"), "{}", first.stdout);
+    // Nothing is made twice: the times are those of the first run.
+    assert_eq!(run(folder.path(), &TRAIN).done().stdout, first.stdout);
+    let policy = policy(&folder);
+    let policy = policy.to_str().expect("a path");
+    let eval = ["rl", "eval", policy, "--episodes", "2", "--json"];
+    let json: serde_json::Value =
+        serde_json::from_str(&run(folder.path(), &eval).done().stdout).expect("JSON");
+    assert_eq!(json["summary"]["episodes"], 2);
+    let draw = [
+        "rl",
+        "eval",
+        policy,
+        "--episodes",
+        "1",
+        "--plot",
+        "episode.svg",
+    ];
+    run(folder.path(), &draw).done();
+    let picture = fs::read_to_string(folder.path().join("episode.svg")).expect("the picture");
+    assert!(picture.starts_with("<svg") && !picture.contains("<animate"));
+    run(
+        folder.path(),
+        &["rl", "train", "--algorithm", "zero", "--episodes", "3"],
+    )
+    .done();
+    let report = run(folder.path(), &["rl", "report", "-o", "report"]).done();
+    assert_eq!(report.stdout.lines().count(), 3);
+    let page = fs::read_to_string(folder.path().join("report/rl.html")).expect("the page");
+    assert!(page.contains("<svg") && page.contains("zero"));
+    // It opens from a disk without a network.
+    assert!(!page.contains("src=") && !page.contains("<link"));
+    let table = fs::read_to_string(folder.path().join("report/rl.csv")).expect("the table");
+    assert_eq!(table.lines().count(), 3);
+}
+
+#[test]
+fn wrong_usage_is_named() {
+    let folder = folder();
+    let rl = |arguments: &[&str]| run(folder.path(), &[&["rl"], arguments].concat());
+    rl(&["train", "--algorithm", "ppoo"]).failed(2, &["ppoo", "ppo-lag"]);
+    rl(&["train", "--task", "goal3"]).failed(2, &["goal3", "goal2"]);
+    rl(&["train", "--setting", "algorithm.clip=2"]).failed(2, &["clip", "between 0 and 1"]);
+    rl(&["train", "--setting", "algorithm.clipp=0.1"]).failed(2, &["clipp"]);
+    rl(&["eval", "random"]).failed(2, &["--task"]);
+    rl(&["eval", "nowhere.safetensors"]).failed(1, &["nowhere.safetensors"]);
+    rl(&["report", "--store", "nowhere"]).failed(2, &["nowhere", "rl train"]);
+}
+
+#[cfg(not(feature = "mujoco"))]
+#[cfg(not(feature = "mujoco"))]
+#[test]
+fn a_task_without_its_simulator_names_the_remedy() {
+    let folder = folder();
+    let goal = ["rl", "train", "--task", "goal2"];
+    run(folder.path(), &goal).failed(1, &["cargo xtask mujoco", "--features mujoco"]);
+}

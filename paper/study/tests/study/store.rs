@@ -1,0 +1,209 @@
+//! Results that are kept: resumed, damaged, shared.
+
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use fab_study::method::catalogue;
+use fab_study::plan::{Outcome, Pending, Plan, Selection};
+use fab_study::protocol::Protocol;
+use fab_study::store::{Store, digest};
+use fab_study::{Context, Effort, StudyError};
+use fabproj::{Event, Observer};
+
+/// Keeps all events.
+#[derive(Default)]
+struct Log(Mutex<Vec<String>>);
+
+impl Observer for Log {
+    fn observe(&self, event: &Event) {
+        self.0.lock().unwrap().push(format!("{event:?}"));
+    }
+}
+
+impl Log {
+    fn count(&self, word: &str) -> usize {
+        let entries = self.0.lock().unwrap();
+        entries
+            .iter()
+            .filter(|entry| entry.starts_with(word))
+            .count()
+    }
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn plan() -> Plan {
+    Plan::new(
+        &Selection {
+            sets: names(&["concentric-circles"]),
+            methods: names(&["projected-gradient", "penalty"]),
+            objectives: names(&["linear", "distance"]),
+            ..Selection::default()
+        },
+        &Effort::quick(),
+    )
+    .unwrap()
+}
+
+fn study(store: &Store, log: &Log) -> Result<Outcome, StudyError> {
+    let protocol = Protocol {
+        draws: 1,
+        problems: 10,
+    };
+    let context = Context::in_memory(Effort::quick())
+        .with_protocol(protocol)
+        .with_store(store)
+        .with_observer(log);
+    Pending::of(&plan(), &context, store)?.execute(2)
+}
+
+#[test]
+fn a_finished_run_is_never_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let outcome = study(&store, &Log::default()).unwrap();
+    assert_eq!((outcome.finished, outcome.kept), (4, 0));
+    let log = Log::default();
+    let outcome = study(&store, &log).unwrap();
+    assert_eq!((outcome.finished, outcome.kept), (0, 4));
+    assert_eq!(log.count("Progress"), 0);
+}
+
+#[test]
+fn a_damaged_result_is_set_aside_and_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    study(&store, &Log::default()).unwrap();
+    let mut files: Vec<_> = fs::read_dir(folder.path().join("runs")).unwrap().collect();
+    let (first, second) = (files.pop().unwrap().unwrap(), files.pop().unwrap().unwrap());
+    fs::write(first.path(), b"{\"key\": 1").unwrap();
+    // A result under another one's name is as bad as a broken one.
+    fs::copy(files.pop().unwrap().unwrap().path(), second.path()).unwrap();
+    let log = Log::default();
+    let outcome = study(&store, &log).unwrap();
+    assert_eq!((outcome.finished, outcome.kept), (2, 2));
+    assert_eq!(log.count("Warning"), 2);
+    let aside = fs::read_dir(folder.path().join("runs")).unwrap();
+    let aside =
+        aside.filter(|file| file.as_ref().unwrap().path().extension().unwrap() == "damaged");
+    assert_eq!(aside.count(), 2);
+    assert_eq!(store.runs().unwrap().0.len(), 4);
+}
+
+#[test]
+fn stores_can_be_merged_by_copying() {
+    let (left, right) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (from, to) = (
+        Store::open(left.path()).unwrap(),
+        Store::open(right.path()).unwrap(),
+    );
+    study(&from, &Log::default()).unwrap();
+    for file in fs::read_dir(left.path().join("runs")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(
+            file.path(),
+            right.path().join("runs").join(file.file_name()),
+        )
+        .unwrap();
+    }
+    let outcome = study(&to, &Log::default()).unwrap();
+    assert_eq!(outcome.kept, 4);
+}
+
+#[test]
+fn a_stopped_study_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let stop = AtomicBool::new(true);
+    let context = Context::in_memory(Effort::quick())
+        .with_store(&store)
+        .with_stop(&stop);
+    let pending = Pending::of(&plan(), &context, &store).unwrap();
+    assert!(matches!(pending.execute(1), Err(StudyError::Stopped)));
+    assert_eq!(study(&store, &Log::default()).unwrap().finished, 4);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_place_that_cannot_be_written_to_ends_the_study_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    // A file where the folder of runs should be: no permission is needed to fail here.
+    fs::remove_dir(folder.path().join("runs")).unwrap();
+    fs::write(folder.path().join("runs"), b"").unwrap();
+    let error = study(&store, &Log::default()).unwrap_err().to_string();
+    assert!(error.contains("runs") && error.contains("kept"), "{error}");
+}
+
+#[test]
+fn unknown_names_bring_their_neighbours() {
+    let message = |selection: Selection| {
+        Plan::new(&selection, &Effort::quick())
+            .err()
+            .unwrap()
+            .to_string()
+    };
+    let sets = message(Selection {
+        sets: names(&["two-mons"]),
+        ..Selection::default()
+    });
+    assert!(
+        sets.contains("`two-mons`") && sets.contains("two-moons"),
+        "{sets}"
+    );
+    let methods = message(Selection {
+        methods: names(&["fap"]),
+        ..Selection::default()
+    });
+    assert!(
+        methods.contains("`fap`") && methods.contains("fab"),
+        "{methods}"
+    );
+    let tables = message(Selection {
+        tables: names(&["mian"]),
+        ..Selection::default()
+    });
+    assert!(tables.contains("main"), "{tables}");
+}
+
+/// The keys of the whole study, as they were when its results were made.
+#[test]
+fn results_of_earlier_builds_are_found() {
+    let effort = Effort::full();
+    let all = Selection {
+        methods: catalogue().iter().map(|entry| entry.name.clone()).collect(),
+        ..Selection::default()
+    };
+    let plan = Plan::new(&all, &effort).unwrap();
+    let keys = plan
+        .runs
+        .iter()
+        .map(|run| run.key(&effort, Protocol::RELEASED));
+    let digests: Vec<String> = keys.map(|key| digest(&key)).collect();
+    assert_eq!(digests.len(), 672);
+    assert_eq!(digest(&digests), "77a84c4252899c29da73ba7d1ee80538");
+}
+
+#[test]
+fn a_record_of_an_earlier_build_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let run = include_str!("run_of_version_2.json");
+    let name = "561cf8563aa640a481f96600846fe133.json";
+    fs::write(folder.path().join("runs").join(name), run).unwrap();
+    let selection = Selection {
+        sets: names(&["star-shaped"]),
+        methods: names(&["penalty"]),
+        objectives: names(&["linear"]),
+        ..Selection::default()
+    };
+    let plan = Plan::new(&selection, &Effort::quick()).unwrap();
+    let context = Context::in_memory(Effort::quick()).with_protocol(Protocol {
+        draws: 1,
+        problems: 40,
+    });
+    assert_eq!(Pending::of(&plan, &context, &store).unwrap().kept, 1);
+}
