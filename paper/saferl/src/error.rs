@@ -88,6 +88,9 @@ pub enum RlError {
         /// What is wrong.
         what: String,
     },
+    /// The training of a projector failed.
+    #[error(transparent)]
+    Method(Box<dyn std::error::Error + Send + Sync>),
     /// No task of this name.
     #[error("unknown task `{name}`; the tasks are {known}")]
     UnknownTask {

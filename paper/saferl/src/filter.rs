@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::env::{Environment, Interval, Result, Step};
 use crate::look_ahead::{Action, LookAheadSettings, Outlook};
+use crate::normaliser::Normaliser;
 use crate::task::{Task, TopView};
 
 /// Replaces unsafe actions by safe ones.
@@ -30,6 +31,14 @@ pub trait ActionFilter: Send {
         Ok(())
     }
 
+    /// Whether the filter needs the policy's normalisation of observations. Default no.
+    fn wants_normaliser(&self) -> bool {
+        false
+    }
+
+    /// Gives the filter the current normalisation, before every step if it wants it.
+    fn set_normaliser(&mut self, _normaliser: &Normaliser) {}
+
     /// The projection behind the filter, for losses that need it. Default none.
     fn projector(&self) -> Option<Arc<dyn ActionProjector>> {
         None
@@ -44,11 +53,17 @@ pub trait ActionFilter: Send {
 
 /// A map from observations and actions to safe actions, for many rows, with its derivative.
 pub trait ActionProjector: Send + Sync {
-    /// Projects actions that lie one after the other. `observations` are the task's own.
+    /// Projects actions that lie one after the other. `observations` are the task's own, or the
+    /// normalised ones if [`wants_normalised`](Self::wants_normalised).
     fn project(&self, observations: &[f32], actions: &[f32]) -> Vec<f32>;
 
     /// Derivatives of the actions from those of the projected ones: Jᵀ d.
     fn pull_back(&self, observations: &[f32], actions: &[f32], d_projected: &[f32]) -> Vec<f32>;
+
+    /// Whether it reads the policy's normalised observations. Default no.
+    fn wants_normalised(&self) -> bool {
+        false
+    }
 }
 
 /// What a filter decides on.
@@ -108,6 +123,19 @@ impl Guarded {
     /// Whether there is a filter.
     pub fn has_filter(&self) -> bool {
         self.filter.is_some()
+    }
+
+    /// Whether the filter needs the policy's normalisation.
+    pub fn wants_normaliser(&self) -> bool {
+        let filter = self.filter.as_ref();
+        filter.is_some_and(|filter| filter.wants_normaliser())
+    }
+
+    /// Passes the policy's normalisation to the filter.
+    pub fn set_normaliser(&mut self, normaliser: &Normaliser) {
+        if let Some(filter) = &mut self.filter {
+            filter.set_normaliser(normaliser);
+        }
     }
 
     /// What the filter did in the last step.

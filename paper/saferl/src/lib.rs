@@ -12,7 +12,7 @@
 //! [`GaussianPolicy`], [`Critic`], [`Normaliser`], [`rollout`], [`advantage`] and [`multiplier`].
 //!
 //! Safe actions: [`filter`] is the border between a policy and its task, [`look_ahead`] labels actions,
-//! [`shield`] filters by them, [`guard`] learns them.
+//! [`shield`] filters by them, [`guard`] learns them; [`fab`] projects actions as the paper does.
 //!
 //! Experiments: [`train`], [`evaluate`], [`store`], [`report`], [`policy`] files.
 
@@ -24,6 +24,7 @@ mod disk;
 pub mod env;
 mod error;
 pub mod evaluate;
+pub mod fab;
 pub mod filter;
 pub mod gaussian;
 pub mod guard;

@@ -204,7 +204,11 @@ struct Feasible<'a> {
 
 impl MeanTerm for Feasible<'_> {
     fn add_gradient(&self, batch: &Batch, means: &[f32], d_means: &mut [f32]) -> f64 {
-        let projected = self.projector.project(&batch.task_observations, means);
+        let observations = match self.projector.wants_normalised() {
+            true => &batch.observations,
+            false => &batch.task_observations,
+        };
+        let projected = self.projector.project(observations, means);
         let pairs = means.iter().zip(&projected);
         let gaps: Vec<f32> = pairs.map(|(mean, projected)| mean - projected).collect();
         let scale = (2.0 * self.weight) as f32 / means.len() as f32;

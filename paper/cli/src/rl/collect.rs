@@ -1,4 +1,4 @@
-//! `fab-paper rl collect`: labelled states of a task, and the guard that learns from them.
+//! `fab-paper rl collect`: labelled data of a task, and the guard or projector that learns from it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,12 +8,16 @@ use std::time::Instant;
 use anyhow::Result;
 use fab_saferl::Policy;
 use fab_saferl::evaluate::Controller;
+use fab_saferl::fab::{FabSettings, save_projector, train_projector};
 use fab_saferl::filter::ActionFilter;
 use fab_saferl::guard::data::{CollectSettings, LabelledStates, collect_states};
 use fab_saferl::guard::features::FeatureMap;
 use fab_saferl::guard::{Guard, GuardFilter, GuardFilterSettings, GuardSettings, Quality};
+use fab_saferl::pairs::collect_pairs;
 use fab_saferl::shield::Rule;
 use fab_saferl::task::{canonical, open};
+use fabproj::Session;
+use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::options::Common;
 use fabproj_cli::show;
 use fabproj_cli::train::SettingOptions;
@@ -30,10 +34,12 @@ const THRESHOLDS: [f64; 3] = [0.5, 0.8, 0.95];
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Actions are labelled by looking ahead in a simple model of the task. With --policy, sampled \
-                  policies act beside random ones; with --refresh, states are collected under that guard, and \
-                  its discriminator is trained on. --quick collects 10,000 states and trains briefly.\n\n\
-                  Example:\n  fab-paper rl collect --task goal2 -o guard.safetensors\n  \
+    after_help = "The default recipe labels actions by looking ahead in a simple model of the task. With --policy, \
+                  sampled policies act beside random ones; with --refresh, states are collected under that \
+                  guard, and its discriminator is trained on. The recipes `paper` and `released` label random \
+                  actions by the cost of one step, and train a projector by the paper's method. --quick collects \
+                  little and trains briefly.\n\n\
+                  Example:\n  fab-paper rl collect --task goal2 --recipe paper -o projector.safetensors\n  fab-paper rl collect --task goal2 -o guard.safetensors\n  \
                   fab-paper rl collect --task goal2 --policy ppo.safetensors --refresh guard.safetensors \
                   -o guard-2.safetensors"
 )]
@@ -58,6 +64,17 @@ pub struct Arguments {
     settings: SettingOptions,
 }
 
+/// What is collected and trained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum RecipeName {
+    /// A guard: discriminator and autoencoder, labels that look ahead
+    Default,
+    /// A projector as the paper describes it
+    Paper,
+    /// A projector as the released code makes it
+    Released,
+}
+
 /// Everything that a guard depends on, beside the task.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -68,6 +85,56 @@ struct Recipe {
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let task = canonical(&arguments.task).map_err(as_usage)?;
+    match arguments.recipe {
+        RecipeName::Default => collect_guard(arguments, task, common),
+        RecipeName::Paper => collect_projector(arguments, task, FabSettings::paper(), common),
+        RecipeName::Released => collect_projector(arguments, task, FabSettings::released(), common),
+    }
+}
+
+/// Pairs of a random policy, and the paper's training on them.
+fn collect_projector(
+    arguments: &Arguments,
+    task: &str,
+    mut base: FabSettings,
+    common: &Common,
+) -> Result<ExitCode> {
+    if !arguments.policy.is_empty() || arguments.refresh.is_some() {
+        let message = "--policy and --refresh belong to the default recipe";
+        return Err(wrong_usage(message));
+    }
+    if arguments.settings.quick {
+        base.pairs.pairs = 2_000;
+        base.method.effort = 0.02;
+    }
+    let settings = arguments.settings.adjusted(&base)?;
+    let started = Instant::now();
+    let mut task = open(task).map_err(as_usage)?;
+    let pairs = collect_pairs(&mut task, &settings.pairs, common.seed).map_err(as_usage)?;
+    let feasible = pairs.feasible.iter().filter(|label| **label).count();
+    common.note(format!(
+        "{} pairs in {}, {} of them feasible",
+        show::count(pairs.len()),
+        show::time(started.elapsed().as_secs_f64()),
+        show::count(feasible)
+    ));
+    let session = Session::new();
+    let weights = train_projector(&pairs, &settings, common.seed, &session).map_err(as_usage)?;
+    save_projector(&weights, &arguments.output)?;
+    let seconds = started.elapsed().as_secs_f64();
+    if common.json {
+        let output = &arguments.output;
+        let figures = json!({ "pairs": pairs.len(), "feasible": feasible, "seconds": seconds, "output": output });
+        show::print_json(&figures)?;
+    } else {
+        let output = arguments.output.display();
+        show::print(format!("{output} written after {}", show::time(seconds)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// States labelled by looking ahead, and a guard.
+fn collect_guard(arguments: &Arguments, task: &str, common: &Common) -> Result<ExitCode> {
     let recipe = arguments.recipe(task)?;
     let map = FeatureMap::of_task(task).map_err(as_usage)?;
     let scale = open(task).map_err(as_usage)?.action_scale();

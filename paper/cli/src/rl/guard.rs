@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use fab_saferl::fab::{FabFilter, Units, load_projector};
 use fab_saferl::filter::ActionFilter;
 use fab_saferl::guard::{Candidates, Guard, GuardFilter, GuardFilterSettings};
 use fab_saferl::shield::Rule;
@@ -15,8 +16,16 @@ use super::as_usage;
 #[command(next_help_heading = "Guard")]
 pub struct GuardOptions {
     /// A guard of `fab-paper rl collect`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "projector")]
     guard: Option<PathBuf>,
+
+    /// The paper's projector of `fab-paper rl collect --recipe paper`, instead of a guard
+    #[arg(long, value_name = "FILE")]
+    projector: Option<PathBuf>,
+
+    /// The units that the paper's projector is fed with
+    #[arg(long, value_enum, default_value_t = UnitNames::Right)]
+    units: UnitNames,
 
     /// Actions pass with at least this probability of being safe
     #[arg(long, value_name = "P", default_value_t = GuardFilterSettings::default().threshold)]
@@ -40,6 +49,14 @@ pub struct GuardOptions {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+enum UnitNames {
+    /// As the released code does: not converted
+    Released,
+    /// Converted to the units of the training and back
+    Right,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum RuleName {
     /// The nearest safe action
     Nearest,
@@ -60,8 +77,21 @@ enum CandidateNames {
 }
 
 impl GuardOptions {
-    /// The filter, if a guard is named.
+    /// Whether actions go through the paper's projector.
+    pub fn is_paper(&self) -> bool {
+        self.projector.is_some()
+    }
+
+    /// The filter, if a guard or a projector is named.
     pub fn filter(&self) -> Result<Option<Box<dyn ActionFilter>>> {
+        if let Some(path) = &self.projector {
+            let units = match self.units {
+                UnitNames::Released => Units::Released,
+                UnitNames::Right => Units::Right,
+            };
+            let filter = FabFilter::new(&load_projector(path)?, units)?;
+            return Ok(Some(Box::new(filter)));
+        }
         let Some(path) = &self.guard else {
             return Ok(None);
         };

@@ -8,6 +8,7 @@ use anyhow::Result;
 use fab_saferl::RlError;
 use fab_saferl::evaluate::{Controller, EvaluationSettings, evaluate};
 use fab_saferl::filter::ActionFilter;
+use fab_saferl::ppo_fab::PpoFabSettings;
 use fab_saferl::store::{RunKey, RunRecord, Store, VERSION};
 use fab_saferl::task::{canonical, open};
 use fab_saferl::train::{AlgorithmSettings, CheckedSettings, Session, TrainSettings, train};
@@ -106,7 +107,13 @@ impl Arguments {
         if let Some(baseline) = Controller::baseline(&self.algorithm) {
             return Ok(Method::Baseline(baseline));
         }
-        let Some(algorithm) = AlgorithmSettings::named(&self.algorithm) else {
+        let named = match &self.algorithm[..] {
+            "ppo-fab" if self.guard.is_paper() => {
+                Some(AlgorithmSettings::PpoFab(PpoFabSettings::paper()))
+            }
+            name => AlgorithmSettings::named(name),
+        };
+        let Some(algorithm) = named else {
             let names = AlgorithmSettings::NAMES.iter().chain(&BASELINES);
             let names: Vec<&str> = names.copied().collect();
             return Err(wrong_usage(format!(

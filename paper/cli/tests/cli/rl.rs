@@ -84,3 +84,62 @@ fn a_task_without_its_simulator_names_the_remedy() {
     let goal = ["rl", "train", "--task", "goal2"];
     run(folder.path(), &goal).failed(1, &["cargo xtask mujoco", "--features mujoco"]);
 }
+
+#[test]
+fn a_guard_and_the_papers_projector_are_collected_and_used() {
+    let folder = folder();
+    let rl = |arguments: &[&str]| run(folder.path(), &[&["rl"], arguments].concat());
+    let few = "collect.states=600";
+    let short = "guard.discriminator.steps=60";
+    let guard = ["collect", "--quick", "--setting", few, "--setting", short];
+    let printed = rl(&guard).done().stdout;
+    assert!(printed.contains("unsafe passed"), "{printed}");
+    let random = [
+        "eval",
+        "random",
+        "--task",
+        "double-integrator",
+        "--episodes",
+        "3",
+        "--json",
+    ];
+    let corrected = |filter: &[&str]| {
+        let json = rl(&[&random, filter].concat()).done().stdout;
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        json["summary"]["corrected_share"]
+            .as_f64()
+            .expect("a number")
+    };
+    assert_eq!(corrected(&[]), 0.0);
+    let share = corrected(&["--guard", "guard.safetensors"]);
+    assert!(share > 0.0 && share < 1.0, "{share}");
+    let projector = [
+        "collect",
+        "--recipe",
+        "paper",
+        "--quick",
+        "-o",
+        "projector.safetensors",
+    ];
+    rl(&projector).done();
+    assert_eq!(corrected(&["--projector", "projector.safetensors"]), 1.0);
+    let train = [
+        "train",
+        "--algorithm",
+        "ppo-fab",
+        "--steps",
+        "2000",
+        "--episodes",
+        "2",
+    ];
+    let epoch = ["--setting", "rollout.steps_per_epoch=2000", "--quiet"];
+    rl(&[&train[..], &epoch].concat()).failed(2, &["filter"]);
+    let filter = [
+        "--projector",
+        "projector.safetensors",
+        "--units",
+        "released",
+    ];
+    rl(&[&train[..], &epoch, &filter].concat()).done();
+    rl(&[&train[..], &epoch, &["--guard", "guard.safetensors"]].concat()).done();
+}
