@@ -16,12 +16,12 @@ use fabproj_cli::train::{Task, train};
                   fab-paper train star-shaped --preset text --setting weights.hinge=2"
 )]
 pub struct Arguments {
-    #[command(flatten)]
-    task: Task,
-
     /// The settings to start from
     #[arg(long, value_enum, default_value_t = Preset::Released)]
     preset: Preset,
+
+    #[command(flatten)]
+    task: Task,
 }
 
 /// The settings to start from.
