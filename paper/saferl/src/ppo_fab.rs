@@ -214,9 +214,7 @@ impl MeanTerm for Feasible<'_> {
         let scale = (2.0 * self.weight) as f32 / means.len() as f32;
         let through = match self.mode {
             Mode::PostHoc => vec![0.0; gaps.len()],
-            Mode::EndToEnd => self
-                .projector
-                .pull_back(&batch.task_observations, means, &gaps),
+            Mode::EndToEnd => self.projector.pull_back(observations, means, &gaps),
         };
         for ((slot, gap), through) in d_means.iter_mut().zip(&gaps).zip(through) {
             *slot += scale * (gap - through);

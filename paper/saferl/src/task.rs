@@ -206,8 +206,8 @@ impl Task for crate::safety_gym::SafetyGym {
 #[cfg(feature = "mujoco")]
 fn model(scene: crate::safety_gym::Scene, cost_kinds: &[&str]) -> crate::look_ahead::PointRobot {
     use crate::look_ahead::{Hazard, PointRobot};
-    // Between the half side of a vase and its half diagonal.
-    let vase_radius = 1.25 * scene.vase_half;
+    // The circle around a vase: its yaw cannot be seen, and a touch costs long after.
+    let vase_radius = std::f64::consts::SQRT_2 * scene.vase_half;
     let hazard = |centre, radius, solid| Hazard {
         centre,
         radius,

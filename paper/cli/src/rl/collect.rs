@@ -48,7 +48,11 @@ pub struct Arguments {
     #[arg(long, value_name = "TASK", default_value = "double-integrator")]
     task: String,
 
-    /// The guard to write
+    /// What is collected and trained
+    #[arg(long, value_enum, default_value_t = RecipeName::Default)]
+    recipe: RecipeName,
+
+    /// The file to write
     #[arg(short, long, value_name = "FILE", default_value = "guard.safetensors")]
     output: PathBuf,
 
@@ -135,7 +139,7 @@ fn collect_projector(
 
 /// States labelled by looking ahead, and a guard.
 fn collect_guard(arguments: &Arguments, task: &str, common: &Common) -> Result<ExitCode> {
-    let recipe = arguments.recipe(task)?;
+    let recipe = arguments.guard_recipe(task)?;
     let map = FeatureMap::of_task(task).map_err(as_usage)?;
     let scale = open(task).map_err(as_usage)?.action_scale();
     let start = arguments.refresh.as_deref().map(Guard::load).transpose()?;
@@ -165,7 +169,7 @@ fn collect_guard(arguments: &Arguments, task: &str, common: &Common) -> Result<E
 }
 
 impl Arguments {
-    fn recipe(&self, task: &str) -> Result<Recipe> {
+    fn guard_recipe(&self, task: &str) -> Result<Recipe> {
         let mut base = Recipe::default();
         if task == "double-integrator" {
             // Its actions are no throttle and turn.

@@ -8,7 +8,8 @@ use clap::ValueEnum;
 use fab_saferl::fab::{FabFilter, Units, load_projector};
 use fab_saferl::filter::ActionFilter;
 use fab_saferl::guard::{Candidates, Guard, GuardFilter, GuardFilterSettings};
-use fab_saferl::shield::Rule;
+use fab_saferl::look_ahead::LookAheadSettings;
+use fab_saferl::shield::{Rule, Shield};
 
 use super::as_usage;
 
@@ -22,6 +23,14 @@ pub struct GuardOptions {
     /// The paper's projector of `fab-paper rl collect --recipe paper`, instead of a guard
     #[arg(long, value_name = "FILE")]
     projector: Option<PathBuf>,
+
+    /// The oracle instead of a guard: it looks ahead with true positions, and bounds what a guard can do
+    #[arg(long, conflicts_with_all = ["guard", "projector"])]
+    shield: bool,
+
+    /// How much larger the oracle takes obstacles to be
+    #[arg(long, value_name = "M", default_value_t = LookAheadSettings::default().margin, requires = "shield")]
+    margin: f64,
 
     /// The units that the paper's projector is fed with
     #[arg(long, value_enum, default_value_t = UnitNames::Right)]
@@ -92,15 +101,23 @@ impl GuardOptions {
             let filter = FabFilter::new(&load_projector(path)?, units)?;
             return Ok(Some(Box::new(filter)));
         }
+        let rule = match self.rule {
+            RuleName::Nearest => Rule::Nearest,
+            RuleName::Steer => Rule::Steer,
+        };
+        if self.shield {
+            let settings = LookAheadSettings {
+                margin: self.margin,
+                ..LookAheadSettings::default()
+            };
+            return Ok(Some(Box::new(Shield::new(settings, rule))));
+        }
         let Some(path) = &self.guard else {
             return Ok(None);
         };
         let settings = GuardFilterSettings {
             threshold: self.threshold,
-            rule: match self.rule {
-                RuleName::Nearest => Rule::Nearest,
-                RuleName::Steer => Rule::Steer,
-            },
+            rule,
             candidates: match self.candidates {
                 CandidateNames::All => Candidates::All,
                 CandidateNames::Latent => Candidates::Latent,

@@ -358,7 +358,7 @@ fn reconstruct(
         &decoded,
         &d_decoded,
         &mut tapes.plain,
-        &mut gradients.decoder,
+        Some(&mut gradients.decoder),
     )
 }
 

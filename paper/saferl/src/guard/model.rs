@@ -89,7 +89,9 @@ impl Guard {
 
     /// Names the guard by its contents.
     pub fn digest(&self) -> String {
-        blake3::hash(&self.state().to_bytes()).to_hex()[..16].to_owned()
+        // Map, scale and settings are plain numbers: they are always bytes.
+        let bytes = self.state().to_bytes().unwrap_or_default();
+        blake3::hash(&bytes).to_hex()[..16].to_owned()
     }
 
     /// Writes the guard to a safetensors file.
@@ -97,7 +99,8 @@ impl Guard {
     /// # Errors
     /// [`RlError::Disk`].
     pub fn save(&self, path: &Path) -> Result<()> {
-        write_atomically(path, &self.state().to_bytes())
+        let bytes = self.state().to_bytes();
+        write_atomically(path, &bytes.map_err(RlError::disk("write", path))?)
     }
 
     /// Reads a guard.

@@ -73,10 +73,6 @@ impl SetNet {
         })
     }
 
-    pub(crate) fn outputs(&self) -> usize {
-        self.head.spec().outputs
-    }
-
     pub(crate) fn gradient(&self) -> SetGradient {
         SetGradient {
             slot: vec![0.0; self.slot.parameters().len()],

@@ -25,8 +25,10 @@ const SATURATION: f64 = 0.05;
 const YAW_GAIN: f64 = 3.158;
 const YAW_LIMIT: f64 = 3.0;
 
-/// The robot as two circles (distance ahead of its centre, radius): the sphere and the arrow.
-const CIRCLES: [(f64, f64); 2] = [(0.0, 0.1), (0.1, 0.06)];
+/// The robot as two circles (distance ahead of its centre, radius): the sphere, and the arrow with its
+/// corners. With a smaller arrow (0.06) and vases of 1.25 half sides, the oracle shield still touches
+/// vases: cost 59 instead of 2 with PPO on Goal2.
+const CIRCLES: [(f64, f64); 2] = [(0.0, 0.1), (0.1, 0.0707)];
 
 /// A region to keep out of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -153,7 +155,7 @@ mod tests {
             solid,
         };
         let model = robot(vec![ahead(true)]);
-        // The arrow reaches 0.16.
+        // The arrow reaches 0.17.
         assert!(model.costs(&model.start(), 0.0));
         let model = robot(vec![ahead(false)]);
         assert!(!model.costs(&model.start(), 0.0));
