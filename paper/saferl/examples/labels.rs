@@ -86,12 +86,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             break;
         }
         if random.random_bool(0.04) {
-            action = [0.05 * random.random_range(-0.5..1.0), random.random_range(-1.0..1.0)];
+            action = [
+                0.05 * random.random_range(-0.5..1.0),
+                random.random_range(-1.0..1.0),
+            ];
         }
         let moving = task.cost_kinds().contains(&"vases_velocity") && task.costs()[2] > 0.0;
         if step % EVERY == 0 && !costs(&task) && !moving {
             for _ in 0..ACTIONS {
-                let tried = [0.05 * random.random_range(-1.0..1.0), random.random_range(-1.0..1.0)];
+                let tried = [
+                    0.05 * random.random_range(-1.0..1.0),
+                    random.random_range(-1.0..1.0),
+                ];
                 let model = task.outlooks(&[tried], &label)?[0].is_safe();
                 let truth = simulate(&mut task, tried, &label)? == 0;
                 table[usize::from(truth)][usize::from(model)] += 1;
@@ -133,7 +139,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     for (command, rate, count) in yaw {
         let count = f64::from(count.max(1));
-        println!("turn {:.2}: yaw rate {:.3} rad/s", command / count, rate / count);
+        println!(
+            "turn {:.2}: yaw rate {:.3} rad/s",
+            command / count,
+            rate / count
+        );
     }
     Ok(())
 }
