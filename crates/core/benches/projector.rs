@@ -3,7 +3,7 @@
 //! `cargo bench -p fabproj-core --bench projector [-- FILTER]`; each figure is the median of interleaved
 //! repetitions.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/library/common/mod.rs"]
 mod common;
 
 use std::hint::black_box;

@@ -39,6 +39,7 @@ mod data;
 pub mod labelled;
 mod model;
 pub mod set;
+pub mod solve;
 #[doc(hidden)]
 pub mod support;
 mod train;

@@ -1,7 +1,7 @@
 //! Any bytes, read as a model.
 #![no_main]
 
-#[path = "../../tests/common/hostile.rs"]
+#[path = "../../tests/library/common/hostile.rs"]
 mod hostile;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

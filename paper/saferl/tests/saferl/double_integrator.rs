@@ -1,5 +1,4 @@
 //! The double integrator does what its documentation says.
-#![allow(clippy::unwrap_used)]
 
 use fab_saferl::env::{Environment, EnvironmentError, Restore};
 use fab_saferl::{DoubleIntegrator, DoubleIntegratorSettings};

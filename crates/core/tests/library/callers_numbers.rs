@@ -1,8 +1,6 @@
 //! A guard tests the caller's numbers: x as it was given, and the very point that is returned.
 
-mod common;
-
-use common::{Random, Shape, projector};
+use crate::common::{Random, Shape, projector};
 use fabproj_core::{Guard, LatentSet, Outcome, Weights};
 
 /// Projections on both sides of a boundary that moves with x, nearer to it than f32 can tell.

@@ -1,6 +1,4 @@
 //! The simulator agrees with recordings of the original package.
-#![cfg(feature = "mujoco")]
-#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,7 @@
 //! Wrong lengths, foreign workspaces and models that do not fit together: typed errors, no panics, and
 //! nothing written.
 
-mod common;
-
-use common::{Shape, projector};
+use crate::common::{Shape, projector};
 use fabproj_core::{
     Activation, Anchor, CallError, FnMembership, Guard, LatentSet, Outcome, Projector, RawOutcome,
     Weights, WeightsError,
@@ -116,7 +114,7 @@ fn weights_that_cannot_run_are_refused_by_part() {
 #[test]
 fn too_wide_a_layer_is_refused() {
     let mut weights = Shape::plain().weights(0);
-    let wide = common::Random(0).network(&[2, 4097, 2], &Shape::plain(), Activation::Tanh);
+    let wide = crate::common::Random(0).network(&[2, 4097, 2], &Shape::plain(), Activation::Tanh);
     weights.charts[0].encoder = wide;
     let error = Projector::new(&weights).expect_err("too wide");
     assert!(
@@ -246,7 +244,7 @@ fn a_guards_workspace_fits_its_anchors() {
 
 #[test]
 fn without_a_discriminator_there_is_no_score() {
-    let projector = projector(&common::paper_size());
+    let projector = projector(&crate::common::paper_size());
     assert!(!projector.has_discriminator());
     let call = projector.score_rows(&[0.0; 2], &[], &mut [0.0], &mut projector.workspace());
     assert_eq!(call, Err(CallError::NoDiscriminator));

@@ -1,8 +1,6 @@
 //! Points that obey equations: the projector applies them by itself, in every call.
 
-mod common;
-
-use common::{Random, Shape, projector};
+use crate::common::{Random, Shape, projector};
 use fabproj_core::{
     CallError, Equations, Guard, LatentSet, Outcome, Projector, RawOutcome, Weights, WeightsError,
 };
@@ -55,19 +53,19 @@ proptest! {
     }
 
     #[test]
-    fn every_call_obeys_them(shape in common::shapes(), seed in any::<u64>(), rows in 1usize..80) {
+    fn every_call_obeys_them(shape in crate::common::shapes(), seed in any::<u64>(), rows in 1usize..80) {
         let weights = shape.weights(seed | 1);
         let projector = projector(&weights);
         let equations = projector.equations().expect("odd seeds have them");
         let (n, p) = (projector.dim(), projector.x_dim());
         prop_assert_eq!(n, shape.dim + 1);
         let mut random = Random(seed);
-        let y: Vec<f64> = common::cast(&random.floats(rows * n, 3.0));
-        let x: Vec<f64> = common::cast(&random.floats(rows * p, 1.0));
+        let y: Vec<f64> = crate::common::cast(&random.floats(rows * n, 3.0));
+        let x: Vec<f64> = crate::common::cast(&random.floats(rows * p, 1.0));
         let (out, outcomes) = projector.project_rows(&y, &x)?;
         for (row, outcome) in outcomes.iter().enumerate() {
-            let x = common::row(&x, row, p);
-            prop_assert!(residual(equations, common::row(&out, row, n), x) < 1e-12);
+            let x = crate::common::row(&x, row, p);
+            prop_assert!(residual(equations, crate::common::row(&out, row, n), x) < 1e-12);
             prop_assert_ne!(*outcome, RawOutcome::NotFinite);
         }
         let mut latent = vec![0.0; projector.latent_dim(0).expect("a chart")];
@@ -172,7 +170,10 @@ fn a_guard_does_not_claim_what_f32_cannot_hold() {
     let (out, outcome) = guard.project(&[3.0_f64, 4.0], &[]).unwrap();
     assert!(outcome == Outcome::Projected && exact(&out, &[]));
     let (out, outcome) = guard.project(&[3.0_f32, 4.0], &[]).unwrap();
-    assert_eq!(outcome.is_verified(), exact(&common::wide(&out), &[]));
+    assert_eq!(
+        outcome.is_verified(),
+        exact(&crate::common::wide(&out), &[])
+    );
     assert_eq!(outcome, Outcome::MaybeEmpty);
 }
 

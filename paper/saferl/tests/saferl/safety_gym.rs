@@ -1,6 +1,4 @@
 //! The Safety Gym tasks at the public border.
-#![cfg(feature = "mujoco")]
-#![allow(clippy::unwrap_used)]
 
 use fab_saferl::VectorEnvironment;
 use fab_saferl::env::{Environment, EnvironmentError, Restore, Step};

@@ -1,11 +1,9 @@
 //! A guard of a set that depends on x where no decode is feasible: it searches, and where the set is empty
 //! it says so and returns the least violating point.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 
-use common::{Random, Shape, cast, projector, wide};
+use crate::common::{Random, Shape, cast, projector, wide};
 use fabproj_core::{
     Anchor, Frame, Guard, LatentSet, MAX_TESTS_PER_CALL, Membership, Network, Outcome, Weights,
 };
@@ -127,7 +125,7 @@ proptest! {
 
     #[test]
     fn nothing_that_was_tested_violates_less(
-        mut shape in common::shapes(),
+        mut shape in crate::common::shapes(),
         seed in any::<u64>(),
         keep in any::<bool>(),
         broken in any::<bool>(),

@@ -1,5 +1,4 @@
 //! Layouts and random stream are those of the original package, to the last bit.
-#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;

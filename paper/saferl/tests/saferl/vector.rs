@@ -1,5 +1,4 @@
 //! Copies of a task on several threads.
-#![allow(clippy::unwrap_used)]
 
 use fab_saferl::env::{Environment, EnvironmentError};
 use fab_saferl::{DoubleIntegrator, DoubleIntegratorSettings, VectorEnvironment};

@@ -1,9 +1,7 @@
 //! One point, rows of points, the forward pass of the gradient and encode-clamp-decode give the same
 //! bits, and those are the definition's values.
 
-mod common;
-
-use common::{Random, Shape, cast, projector, reference, row, wide};
+use crate::common::{Random, Shape, cast, projector, reference, row, wide};
 use fabproj_core::{Projector, RawOutcome, Real};
 use proptest::prelude::*;
 
@@ -137,14 +135,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn one_point_is_the_definition(shape in common::shapes(), seed in any::<u64>()) {
+    fn one_point_is_the_definition(shape in crate::common::shapes(), seed in any::<u64>()) {
         is_the_definition::<f32>(&shape, seed)?;
         is_the_definition::<f64>(&shape, seed)?;
     }
 
     #[test]
     fn rows_and_gradients_give_the_bits_of_one_point(
-        shape in common::shapes(),
+        shape in crate::common::shapes(),
         seed in any::<u64>(),
         rows in prop::sample::select(vec![1_usize, 2, 3, 4, 70, 1100]),
         double in any::<bool>(),
@@ -157,13 +155,13 @@ proptest! {
     }
 
     #[test]
-    fn encode_clamp_decode_is_project(shape in common::shapes(), seed in any::<u64>()) {
+    fn encode_clamp_decode_is_project(shape in crate::common::shapes(), seed in any::<u64>()) {
         encode_clamp_decode::<f32>(&shape, seed)?;
         encode_clamp_decode::<f64>(&shape, seed)?;
     }
 
     #[test]
-    fn score_is_the_discriminator(shape in common::shapes(), seed in any::<u64>()) {
+    fn score_is_the_discriminator(shape in crate::common::shapes(), seed in any::<u64>()) {
         let weights = shape.weights(seed);
         let projector = projector(&weights);
         let (n, p) = (projector.dim(), projector.x_dim());

@@ -1,14 +1,9 @@
 //! Calls with a workspace or a tape do not allocate, and a loaded projector is small. Allocations are
 //! counted per thread, so that the tests do not disturb each other.
 
-mod common;
-
-use common::counting::{Counting, counted};
-use common::{Random, Shape, cast, projector};
+use crate::common::counting::counted;
+use crate::common::{Random, Shape, cast, projector};
 use fabproj_core::{CallError, Guard, LatentSet, Membership, Outcome, Projector, RawOutcome, Real};
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Every part: charts, gates, x, skips, a nonconvex latent set; with equations for an odd seed.
 fn rich(seed: u64) -> Projector {
@@ -127,7 +122,9 @@ fn guarded_calls_do_not_allocate() {
 
 #[test]
 fn a_loaded_projector_of_the_papers_size_takes_less_than_a_megabyte() {
-    let bytes = common::paper_size().to_bytes().expect("valid weights");
+    let bytes = crate::common::paper_size()
+        .to_bytes()
+        .expect("valid weights");
     let (loaded, count) = counted(|| {
         let projector = Projector::from_bytes(&bytes).expect("a valid file");
         let workspace = projector.workspace();

@@ -1,8 +1,6 @@
 //! NaN and infinity, in the input or on the way: an outcome, and a finite output.
 
-mod common;
-
-use common::{Random, Shape, cast, projector, row};
+use crate::common::{Random, Shape, cast, projector, row};
 use fabproj_core::{Projector, RawOutcome, Real};
 use proptest::prelude::*;
 
@@ -53,7 +51,7 @@ proptest! {
     /// Any input, and weights up to the largest numbers there are.
     #[test]
     fn outputs_and_gradients_are_always_finite(
-        shape in common::shapes(),
+        shape in crate::common::shapes(),
         seed in any::<u64>(),
         size in prop::sample::select(vec![1.0_f32, 1e10, 1e30, 1e38]),
         y in prop::collection::vec(prop::num::f32::ANY, 40),

@@ -1,10 +1,8 @@
 //! Whatever the weights and the membership test, what a guard calls verified has passed the test.
 
-mod common;
-
 use std::cell::{Cell, RefCell};
 
-use common::{Random, Shape, cast, projector, row, wide};
+use crate::common::{Random, Shape, cast, projector, row, wide};
 use fabproj_core::{
     Anchor, Guard, GuardError, LatentSet, Layer, MAX_TESTS_PER_CALL, Membership, Outcome,
     Projector, Real, Weights,
@@ -271,7 +269,7 @@ proptest! {
 
     #[test]
     fn fixed_sets(
-        mut shape in common::shapes(),
+        mut shape in crate::common::shapes(),
         seed in any::<u64>(),
         fault in faults(),
         set in sets(),
@@ -290,7 +288,7 @@ proptest! {
 
     #[test]
     fn sets_that_depend_on_x(
-        mut shape in common::shapes(),
+        mut shape in crate::common::shapes(),
         seed in any::<u64>(),
         fault in faults(),
         set in sets(),

@@ -1,8 +1,6 @@
 //! Outputs in f32, as hashes that were recorded once: a change of a single bit shows.
 
-mod common;
-
-use common::{Random, Shape, projector};
+use crate::common::{Random, Shape, projector};
 use fabproj_core::kernel::{InstructionSet, Kernel};
 use fabproj_core::{Activation, Guard, Outcome, RawOutcome};
 
@@ -30,7 +28,7 @@ fn hash(fill: impl FnOnce(&mut Hash)) -> u64 {
 /// One weights of each latent set, with other sizes each. Even seeds: without equations.
 fn shapes() -> Vec<(Shape, u64)> {
     let hidden = [Activation::Relu, Activation::Tanh, Activation::Silu];
-    let sets = common::latent_sets().into_iter().enumerate();
+    let sets = crate::common::latent_sets().into_iter().enumerate();
     sets.map(|(index, latent)| {
         let shape = Shape {
             dim: 1 + index % 3,
@@ -63,7 +61,10 @@ fn raw(shape: &Shape, seed: u64) -> u64 {
     let (n, p) = (shape.dim, shape.x_dim);
     hash(|hash| {
         for row in 0..20 {
-            let (y, x) = (common::row(&y, row, n), common::row(&x, row, p));
+            let (y, x) = (
+                crate::common::row(&y, row, n),
+                crate::common::row(&x, row, p),
+            );
             hash.floats(&projector.project(y, x).expect("lengths fit").0);
         }
         let (out, outcomes) = projector.project_rows(&y, &x).expect("lengths fit");

@@ -1,5 +1,5 @@
 //! Weights of every shape for the tests, and the projection's definition in f64.
-#![allow(dead_code, reason = "each test binary uses a part of this")]
+#![allow(dead_code, reason = "the bench uses a part of this")]
 
 pub mod counting;
 pub mod hostile;

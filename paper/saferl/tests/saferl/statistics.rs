@@ -1,6 +1,4 @@
 //! Sleeping bodies make the tasks faster and do not change their statistics.
-#![cfg(feature = "mujoco")]
-#![allow(clippy::unwrap_used)]
 
 use fab_saferl::env::Environment;
 use fab_saferl::safety_gym::{SafetyGym, Scene, Task};

@@ -1,8 +1,6 @@
 //! The pullback against finite differences of the definition in f64.
 
-mod common;
-
-use common::{Random, cast, projector, reference, wide};
+use crate::common::{Random, cast, projector, reference, wide};
 use fabproj_core::{CallError, LatentSet, Projector, RawOutcome, Real, Weights};
 use proptest::prelude::*;
 
@@ -52,7 +50,7 @@ proptest! {
 
     #[test]
     fn the_pullback_agrees_with_finite_differences(
-        shape in common::shapes(),
+        shape in crate::common::shapes(),
         seed in any::<u64>(),
         double in any::<bool>(),
     ) {
@@ -66,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn the_gradient_of_x_may_be_left_out(shape in common::shapes(), seed in any::<u64>()) {
+    fn the_gradient_of_x_may_be_left_out(shape in crate::common::shapes(), seed in any::<u64>()) {
         let projector = projector(&shape.weights(seed));
         let mut random = Random(seed);
         let y = random.floats(5 * projector.dim(), 3.0);
@@ -139,7 +137,8 @@ fn a_tape_serves_the_rows_of_its_last_forward_pass() {
     ));
     assert_eq!(d_y, [7.0; 4]);
 
-    let wider = common::projector(&Weights::identity(3, LatentSet::Simplex { sharpness: 1.0 }));
+    let wider =
+        crate::common::projector(&Weights::identity(3, LatentSet::Simplex { sharpness: 1.0 }));
     let foreign = wider.pullback(&[1.0; 6], &mut [0.0; 6], &mut [], &mut tape);
     assert_eq!(foreign, Err(CallError::Tape));
     assert_eq!(

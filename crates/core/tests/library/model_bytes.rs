@@ -1,17 +1,12 @@
 //! Weights files as bytes: round trips, and bytes that nobody should trust.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::counting::{Counting, counted};
-use common::{Shape, hostile};
+use crate::common::counting::counted;
+use crate::common::{Shape, hostile};
 use fabproj_core::format::{self, WriteError};
 use fabproj_core::{FormatError, Weights};
 use proptest::prelude::*;
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// A file with its JSON object and tensors taken apart, to be put together wrongly.
 struct Parts {
@@ -63,7 +58,7 @@ fn rich() -> Weights {
 
 proptest! {
     #[test]
-    fn round_trips_keep_every_bit(shape in common::shapes(), seed in any::<u64>()) {
+    fn round_trips_keep_every_bit(shape in crate::common::shapes(), seed in any::<u64>()) {
         let weights = shape.weights(seed);
         let bytes = weights.to_bytes()?;
         let read = hostile::read(&bytes)?;
@@ -299,7 +294,7 @@ fn records_travel_with_the_model() {
 }
 
 /// A file that was written when x was called a parameter and equations a lift.
-const OLD_NAMES: &[u8] = include_bytes!("data/old-names.safetensors");
+const OLD_NAMES: &[u8] = include_bytes!("../data/old-names.safetensors");
 
 #[test]
 fn files_with_the_old_names_load() {
