@@ -10,6 +10,7 @@ mod metadata;
 mod mujoco;
 mod packages;
 mod python;
+mod rl_parity;
 mod shell;
 mod test;
 mod workflows;
@@ -40,6 +41,8 @@ enum Task {
     Arm,
     /// Fetch the MuJoCo library for the feature `mujoco` of fab-saferl
     Mujoco,
+    /// Compare policies here and in the original Python package
+    RlParity(rl_parity::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Arm => arm::run(),
         Task::Mujoco => mujoco::run(),
+        Task::RlParity(arguments) => rl_parity::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("\nerror: {error:#}");

@@ -94,7 +94,15 @@ impl ActionFilter for Shield {
         };
         let outlooks = look(&candidates)?;
         let best = candidates.iter().zip(&outlooks).min_by(|a, b| {
-            let costs = a.1.recovery_cost.cmp(&b.1.recovery_cost);
+            // If nothing is safe, the hold cost tells which action leaves soonest.
+            let cost = |o: &Outlook| {
+                if o.is_safe() {
+                    0
+                } else {
+                    o.recovery_cost + o.hold_cost
+                }
+            };
+            let costs = cost(a.1).cmp(&cost(b.1));
             costs.then_with(|| distance(a.0).total_cmp(&distance(b.0)))
         });
         if let Some((units, _)) = best {

@@ -143,6 +143,9 @@ fn collect_guard(arguments: &Arguments, task: &str, common: &Common) -> Result<E
     let map = FeatureMap::of_task(task).map_err(as_usage)?;
     let scale = open(task).map_err(as_usage)?.action_scale();
     let start = arguments.refresh.as_deref().map(Guard::load).transpose()?;
+    if let Some(start) = &start {
+        start.check_task(task).map_err(as_usage)?;
+    }
     let started = Instant::now();
     let states = arguments.collect(task, &map, &recipe, start.as_ref(), common.seed)?;
     let collected = started.elapsed().as_secs_f64();
@@ -157,7 +160,7 @@ fn collect_guard(arguments: &Arguments, task: &str, common: &Common) -> Result<E
     let (test, train) = states.split(held_back);
     let seed = common.seed;
     let guard =
-        Guard::train(&train, &map, scale, &recipe.guard, start.as_ref(), seed).map_err(as_usage)?;
+        Guard::train(task, &train, scale, &recipe.guard, start.as_ref(), seed).map_err(as_usage)?;
     guard.save(&arguments.output)?;
     common.note(format!(
         "{} written (trained in {})",

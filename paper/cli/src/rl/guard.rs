@@ -28,6 +28,10 @@ pub struct GuardOptions {
     #[arg(long, conflicts_with_all = ["guard", "projector"])]
     shield: bool,
 
+    /// Steps for which the oracle holds an action
+    #[arg(long, value_name = "N", default_value_t = LookAheadSettings::default().hold, requires = "shield")]
+    hold: usize,
+
     /// How much larger the oracle takes obstacles to be
     #[arg(long, value_name = "M", default_value_t = LookAheadSettings::default().margin, requires = "shield")]
     margin: f64,
@@ -91,8 +95,8 @@ impl GuardOptions {
         self.projector.is_some()
     }
 
-    /// The filter, if a guard or a projector is named.
-    pub fn filter(&self) -> Result<Option<Box<dyn ActionFilter>>> {
+    /// The filter for a task, if a guard or a projector is named.
+    pub fn filter(&self, task: &str) -> Result<Option<Box<dyn ActionFilter>>> {
         if let Some(path) = &self.projector {
             let units = match self.units {
                 UnitNames::Released => Units::Released,
@@ -108,6 +112,7 @@ impl GuardOptions {
         if self.shield {
             let settings = LookAheadSettings {
                 margin: self.margin,
+                hold: self.hold,
                 ..LookAheadSettings::default()
             };
             return Ok(Some(Box::new(Shield::new(settings, rule))));
@@ -128,6 +133,7 @@ impl GuardOptions {
             intervenes: !self.hints_only,
         };
         let guard = Arc::new(Guard::load(path)?);
+        guard.check_task(task).map_err(as_usage)?;
         let filter = GuardFilter::new(guard, settings).map_err(as_usage)?;
         Ok(Some(Box::new(filter)))
     }

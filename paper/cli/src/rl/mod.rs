@@ -3,6 +3,7 @@
 mod collect;
 mod eval;
 mod guard;
+mod parity;
 mod progress;
 mod report;
 mod train;
@@ -30,6 +31,8 @@ enum Command {
     Train(train::Arguments),
     /// Evaluate a policy file or a baseline, and draw an episode
     Eval(eval::Arguments),
+    /// Compare the simulator with recordings of the original Python package
+    Parity(parity::Arguments),
     /// Write the finished runs of a store as tables and figures: HTML, Markdown, CSV
     Report(report::Arguments),
 }
@@ -39,6 +42,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         Command::Collect(arguments) => collect::run(arguments, common),
         Command::Train(arguments) => train::run(arguments, common),
         Command::Eval(arguments) => eval::run(arguments, common),
+        Command::Parity(arguments) => parity::run(arguments, common),
         Command::Report(arguments) => report::run(arguments, common),
     }
 }
@@ -46,7 +50,9 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
 /// Exit code 2 for settings and names, 1 for everything else.
 fn as_usage(error: RlError) -> anyhow::Error {
     match error {
-        RlError::Setting { .. } | RlError::UnknownTask { .. } => wrong_usage(error),
+        RlError::Setting { .. } | RlError::UnknownTask { .. } | RlError::OtherTask { .. } => {
+            wrong_usage(error)
+        }
         error => error.into(),
     }
 }

@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let method = arguments.method()?;
     let task = canonical(&arguments.task).map_err(as_usage)?;
     open(task).map_err(as_usage)?;
-    let filter = arguments.guard.filter()?;
+    let filter = arguments.guard.filter(task)?;
     let filter = filter.as_deref();
     let store = Store::open(&arguments.store);
     let stop = stop_on_interrupt()?;
@@ -158,6 +158,7 @@ impl Arguments {
             settings,
             filter: filter.map_or_else(String::new, |filter| filter.digest()),
             seed,
+            trained_with: None,
             evaluation: EvaluationSettings {
                 episodes: self.episodes,
                 ..EvaluationSettings::default()

@@ -152,7 +152,8 @@ impl GuardFilter {
         pairs.map(|pair| pair.map(unit)).collect()
     }
 
-    /// The safe candidate nearest to what is wanted; the least bad one if none is safe.
+    /// The safe candidate nearest to what is wanted. If none is safe, the one that leaves soonest: near an
+    /// obstacle the recovery costs of all actions are almost equal, and the hold cost tells them apart.
     fn replace(&mut self, wanted: Action) -> Action {
         let (weights, target) = match self.settings.rule {
             Rule::Nearest => ([1.0, 1.0], wanted),
@@ -168,7 +169,7 @@ impl GuardFilter {
                 weights[0] * (action[0] - target[0]).powi(2)
                     + weights[1] * (action[1] - target[1]).powi(2)
             }
-            false => 100.0 + f64::from(verdict.recovery),
+            false => 100.0 + f64::from(verdict.recovery + verdict.hold),
         };
         let pairs = candidates.iter().zip(&verdicts);
         let best = pairs.min_by(|a, b| price(a).total_cmp(&price(b)));
@@ -278,8 +279,8 @@ mod tests {
         settings.discriminator.steps = 400;
         settings.autoencoder.phase_one = 50;
         settings.autoencoder.phase_two = 200;
-        let map = FeatureMap::of_task("double-integrator").unwrap();
-        Arc::new(Guard::train(&states(1), &map, [1.0; 2], &settings, None, 0).unwrap())
+        let task = "double-integrator";
+        Arc::new(Guard::train(task, &states(1), [1.0; 2], &settings, None, 0).unwrap())
     }
 
     fn run(filter: Option<&dyn ActionFilter>) -> Summary {
@@ -322,6 +323,9 @@ mod tests {
         let loaded = Guard::load(&path).unwrap();
         assert_eq!(loaded, *guard);
         assert_eq!(loaded.digest(), guard.digest());
+        assert!(loaded.check_task("double-integrator").is_ok());
+        let other = loaded.check_task("goal2").unwrap_err().to_string();
+        assert!(other.contains("double-integrator") && other.contains("--task goal2"));
         std::fs::write(&path, "text").unwrap();
         assert!(Guard::load(&path).is_err());
     }

@@ -17,6 +17,7 @@ use crate::agent::{Purpose, random_stream};
 use crate::disk::write_atomically;
 use crate::error::{Result, RlError, check_setting};
 use crate::look_ahead::Action;
+use crate::task::canonical;
 
 /// The version of the file's layout.
 const FORMAT: u32 = 1;
@@ -34,6 +35,8 @@ pub struct GuardSettings {
 /// A discriminator and an autoencoder of safe actions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
+    /// The task that it was trained for.
+    task: String,
     pub(crate) map: FeatureMap,
     /// Actions at which the actuators saturate.
     pub(crate) scale: Action,
@@ -45,20 +48,21 @@ pub struct Guard {
 #[derive(Serialize, Deserialize)]
 struct Record {
     format: u32,
+    task: String,
     map: FeatureMap,
     scale: Action,
     settings: GuardSettings,
 }
 
 impl Guard {
-    /// Trains a guard on labelled states. With `start`, its discriminator is trained on; the
+    /// Trains a guard on labelled states of a task. With `start`, its discriminator is trained on; the
     /// autoencoder always starts anew.
     ///
     /// # Errors
-    /// If a setting is wrong or there are no states.
+    /// If a setting or the task is wrong, or there are no states.
     pub fn train(
+        task: &str,
         states: &LabelledStates,
-        map: &FeatureMap,
         scale: Action,
         settings: &GuardSettings,
         start: Option<&Self>,
@@ -74,11 +78,26 @@ impl Guard {
         let autoencoder =
             train_autoencoder(states, &discriminator, &settings.autoencoder, &mut random)?;
         Ok(Self {
-            map: map.clone(),
+            task: canonical(task)?.to_owned(),
+            map: FeatureMap::of_task(task)?,
             scale,
             discriminator,
             autoencoder,
             settings: settings.clone(),
+        })
+    }
+
+    /// Refuses another task than the guard's.
+    ///
+    /// # Errors
+    /// [`RlError::OtherTask`].
+    pub fn check_task(&self, task: &str) -> Result<()> {
+        if canonical(task)? == self.task {
+            return Ok(());
+        }
+        Err(RlError::OtherTask {
+            guard: self.task.clone(),
+            task: task.to_owned(),
         })
     }
 
@@ -125,6 +144,7 @@ impl Guard {
         let mut guard = Self {
             discriminator: SetNet::new(widths, OUTPUTS, &mut random)?,
             autoencoder: Autoencoder::new(record.settings.autoencoder.widths, &mut random)?,
+            task: record.task,
             map: record.map,
             scale: record.scale,
             settings: record.settings,
@@ -139,6 +159,7 @@ impl Guard {
     fn state(&self) -> State {
         let mut state = State::new(&Record {
             format: FORMAT,
+            task: self.task.clone(),
             map: self.map.clone(),
             scale: self.scale,
             settings: self.settings.clone(),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::env::{EnvironmentError, Interval, Result as EnvironmentResult, Step};
+use crate::ppo_fab::PpoFabSettings;
 use crate::task::TopView;
 
 fn settings(algorithm: &str, epochs: usize) -> TrainSettings {
@@ -222,7 +223,13 @@ fn a_training_under_a_filter_is_resumed_with_the_same_bits() {
     use crate::look_ahead::LookAheadSettings;
     use crate::shield::{Rule, Shield};
     let shield = Shield::new(LookAheadSettings::default(), Rule::Nearest);
-    let checked = settings("ppo-fab", 6).validate().unwrap();
+    let mut settings = settings("ppo-fab", 6);
+    settings.algorithm = AlgorithmSettings::PpoFab(PpoFabSettings {
+        fade_start: 0.1,
+        fade_end: 0.3,
+        ..PpoFabSettings::default()
+    });
+    let checked = settings.validate().unwrap();
     let whole = train(&checked, 2, Some(&shield), &Session::default()).unwrap();
     assert!(whole.policy.record.filter.contains("shield"));
     let share = |record: &EpochRecord| record.figures["executed_share"];
