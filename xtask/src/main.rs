@@ -12,6 +12,7 @@ mod mujoco;
 mod packages;
 mod python;
 mod reliability;
+mod rl_parity;
 mod shell;
 mod test;
 mod workflows;
@@ -46,6 +47,8 @@ enum Task {
     Soak(reliability::Soak),
     /// Fetch the MuJoCo library for the feature `mujoco` of fab-saferl
     Mujoco,
+    /// Compare policies here and in the original Python package
+    RlParity(rl_parity::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::Fuzz(arguments) => reliability::fuzz(&arguments),
         Task::Soak(arguments) => reliability::soak(&arguments),
         Task::Mujoco => mujoco::run(),
+        Task::RlParity(arguments) => rl_parity::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("\nerror: {error:#}");

@@ -20,6 +20,8 @@ pub struct Packages {
     bare: Option<&'static str>,
     /// The oldest Python that all of them still have wheels for.
     oldest: (u32, u32),
+    /// The newest one; none: any.
+    newest: Option<(u32, u32)>,
     /// What the packages are for.
     purpose: &'static str,
 }
@@ -30,6 +32,7 @@ pub const TEST: Packages = Packages {
     requirements: "bench/requirements-test.txt",
     bare: None,
     oldest: (3, 10),
+    newest: None,
     purpose: "to check that Python programs can read our files",
 };
 
@@ -39,6 +42,7 @@ pub const BENCH: Packages = Packages {
     requirements: "bench/requirements.txt",
     bare: None,
     oldest: (3, 11),
+    newest: None,
     purpose: "to run PyTorch and ONNX Runtime",
 };
 
@@ -48,6 +52,7 @@ pub const PACKAGE: Packages = Packages {
     requirements: "bindings/python/requirements-test.txt",
     bare: None,
     oldest: (3, 10),
+    newest: None,
     purpose: "to build and test the Python package",
 };
 
@@ -57,8 +62,28 @@ pub const FRAMEWORKS: Packages = Packages {
     requirements: "bindings/python/requirements-frameworks.txt",
     bare: Some("bindings/python/requirements-torch.txt"),
     oldest: (3, 11),
+    newest: None,
     purpose: "to test the package with PyTorch, JAX, Gymnasium and ONNX Runtime",
 };
+
+impl Packages {
+    /// Packages that need one version of Python.
+    pub const fn exactly(
+        name: &'static str,
+        requirements: &'static str,
+        version: (u32, u32),
+        purpose: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            requirements,
+            bare: None,
+            oldest: version,
+            newest: Some(version),
+            purpose,
+        }
+    }
+}
 
 /// A Python with its packages.
 pub struct Environment {
@@ -149,14 +174,26 @@ fn interpreter_in(folder: &Path) -> PathBuf {
     }
 }
 
-/// `PYTHON` from the environment, or `python3`; checked for its version.
+/// `PYTHON` from the environment, or `python3`, or `python3.N` if it must be that one; checked for its
+/// version.
 fn base_interpreter(packages: &Packages) -> Result<PathBuf> {
     let chosen = env::var_os("PYTHON").map(PathBuf::from);
-    let python = chosen.unwrap_or_else(|| if cfg!(windows) { "python" } else { "python3" }.into());
+    let usual = match packages.newest {
+        Some((major, minor)) => format!("python{major}.{minor}"),
+        None if cfg!(windows) => "python".to_owned(),
+        None => "python3".to_owned(),
+    };
+    let python = chosen.unwrap_or_else(|| usual.into());
     let (oldest, purpose) = (packages.oldest, packages.purpose);
     let needed = format!(
-        "Python {}.{} or newer is needed {purpose}",
-        oldest.0, oldest.1
+        "Python {}.{}{} is needed {purpose}",
+        oldest.0,
+        oldest.1,
+        if packages.newest.is_some() {
+            ""
+        } else {
+            " or newer"
+        }
     );
     let found = version(&python).with_context(|| {
         format!(
@@ -164,7 +201,7 @@ fn base_interpreter(packages: &Packages) -> Result<PathBuf> {
              the variable PYTHON"
         )
     })?;
-    if found < oldest {
+    if found < oldest || packages.newest.is_some_and(|newest| found > newest) {
         bail!(
             "{} is Python {}.{}, but {needed}: name one in the variable PYTHON",
             python.display(),

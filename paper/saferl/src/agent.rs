@@ -107,6 +107,10 @@ pub(crate) enum Purpose {
     Actions,
     /// The order of samples.
     Shuffle,
+    /// Collecting labelled states.
+    Collect,
+    /// Training a guard.
+    Guard,
 }
 
 /// The random numbers of one purpose in one epoch.

@@ -59,6 +59,17 @@ pub enum RlError {
         /// Action components of the task.
         task_actions: usize,
     },
+    /// A guard of another task.
+    #[error(
+        "the guard was trained for task `{guard}`, not for `{task}`: `fab-paper rl collect --task {task}` \
+         makes one"
+    )]
+    OtherTask {
+        /// The guard's task.
+        guard: String,
+        /// The task it is wanted for.
+        task: String,
+    },
     /// A checkpoint of another run.
     #[error(
         "the checkpoint {path} belongs to another run: {difference}. Use the same settings, or \
@@ -88,6 +99,9 @@ pub enum RlError {
         /// What is wrong.
         what: String,
     },
+    /// The training of a projector failed.
+    #[error(transparent)]
+    Method(Box<dyn std::error::Error + Send + Sync>),
     /// No task of this name.
     #[error("unknown task `{name}`; the tasks are {known}")]
     UnknownTask {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::env::Environment;
 use crate::error::{Result, check_setting};
 use crate::filter::{ActionFilter, Guarded};
+use crate::normaliser::Normaliser;
 use crate::policy::Policy;
 use crate::rollout::check_dimensions;
 use crate::task::{Disc, Task, TopView};
@@ -49,8 +50,16 @@ impl Controller {
         }
     }
 
+    /// The policy's normalisation of observations.
+    fn normaliser(&self) -> Option<&Normaliser> {
+        match self {
+            Self::Policy(policy) | Self::Sampled(policy) => Some(&policy.normaliser),
+            Self::Zero | Self::Random => None,
+        }
+    }
+
     /// Writes the action for an observation.
-    fn act(
+    pub(crate) fn act(
         &self,
         observation: &[f64],
         task: &Guarded,
@@ -348,6 +357,9 @@ fn run_episode(
     let (mut tape, mut random) = (Tape::new(), ChaCha8Rng::seed_from_u64(seed.into()));
     let mut observation = vec![0.0; task.observation_dim()];
     let mut action = vec![0.0; task.action_dim()];
+    if let Some(normaliser) = controller.normaliser() {
+        task.set_normaliser(normaliser);
+    }
     task.reset(seed, &mut observation)?;
     let mut result = EpisodeResult {
         seed,

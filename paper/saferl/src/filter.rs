@@ -1,6 +1,10 @@
 //! Filters between a policy and its task: they replace actions that are not safe.
 
+use std::sync::Arc;
+
 use crate::env::{Environment, Interval, Result, Step};
+use crate::look_ahead::{Action, LookAheadSettings, Outlook};
+use crate::normaliser::Normaliser;
 use crate::task::{Task, TopView};
 
 /// Replaces unsafe actions by safe ones.
@@ -27,6 +31,19 @@ pub trait ActionFilter: Send {
         Ok(())
     }
 
+    /// Whether the filter needs the policy's normalisation of observations. Default no.
+    fn wants_normaliser(&self) -> bool {
+        false
+    }
+
+    /// Gives the filter the current normalisation, before every step if it wants it.
+    fn set_normaliser(&mut self, _normaliser: &Normaliser) {}
+
+    /// The projection behind the filter, for losses that need it. Default none.
+    fn projector(&self) -> Option<Arc<dyn ActionProjector>> {
+        None
+    }
+
     /// A copy for another copy of the task.
     fn boxed(&self) -> Box<dyn ActionFilter>;
 
@@ -34,12 +51,27 @@ pub trait ActionFilter: Send {
     fn digest(&self) -> String;
 }
 
+/// A map from observations and actions to safe actions, for many rows, with its derivative.
+pub trait ActionProjector: Send + Sync {
+    /// Projects actions that lie one after the other. `observations` are the task's own, or the
+    /// normalised ones if [`wants_normalised`](Self::wants_normalised).
+    fn project(&self, observations: &[f32], actions: &[f32]) -> Vec<f32>;
+
+    /// Derivatives of the actions from those of the projected ones: Jᵀ d.
+    fn pull_back(&self, observations: &[f32], actions: &[f32], d_projected: &[f32]) -> Vec<f32>;
+
+    /// Whether it reads the policy's normalised observations. Default no.
+    fn wants_normalised(&self) -> bool {
+        false
+    }
+}
+
 /// What a filter decides on.
 pub struct Situation<'a> {
     /// The task's own observation, not normalised.
     pub observation: &'a [f64],
     /// The task, for filters that look ahead by simulation. Learned filters use the observation only.
-    pub task: &'a mut dyn Task,
+    pub task: &'a dyn Task,
 }
 
 /// What a filter did in one step.
@@ -93,6 +125,19 @@ impl Guarded {
         self.filter.is_some()
     }
 
+    /// Whether the filter needs the policy's normalisation.
+    pub fn wants_normaliser(&self) -> bool {
+        let filter = self.filter.as_ref();
+        filter.is_some_and(|filter| filter.wants_normaliser())
+    }
+
+    /// Passes the policy's normalisation to the filter.
+    pub fn set_normaliser(&mut self, normaliser: &Normaliser) {
+        if let Some(filter) = &mut self.filter {
+            filter.set_normaliser(normaliser);
+        }
+    }
+
     /// What the filter did in the last step.
     pub fn correction(&self) -> Correction {
         self.correction
@@ -123,6 +168,23 @@ impl Guarded {
         self.task.top_view()
     }
 
+    /// Actions at which the actuators saturate.
+    pub fn action_scale(&self) -> Action {
+        self.task.action_scale()
+    }
+
+    /// Looks ahead from the current state.
+    ///
+    /// # Errors
+    /// If the task has no model.
+    pub fn outlooks(
+        &self,
+        actions: &[Action],
+        settings: &LookAheadSettings,
+    ) -> Result<Vec<Outlook>> {
+        self.task.outlooks(actions, settings)
+    }
+
     /// Runs the filter on `action`; the action to execute is in `self.filtered`.
     fn apply_filter(&mut self, action: &[f64]) -> Result<()> {
         self.filtered.copy_from_slice(action);
@@ -132,7 +194,7 @@ impl Guarded {
         };
         let situation = Situation {
             observation: &self.observation,
-            task: &mut *self.task,
+            task: &*self.task,
         };
         self.correction.intervened = filter.filter(situation, action, &mut self.filtered)?;
         if !self.executes {
@@ -155,7 +217,7 @@ impl Guarded {
         if let Some(filter) = &mut self.filter {
             let situation = Situation {
                 observation: &self.observation,
-                task: &mut *self.task,
+                task: &*self.task,
             };
             filter.hints(situation, hints)?;
         }

@@ -1,10 +1,20 @@
 //! Safe reinforcement learning: tasks with a cost, and the algorithms that learn them.
 //!
-//! * [`mod@env`]: the trait of a task, for a user's own as well.
+//! Tasks:
+//!
+//! * [`mod@env`]: the trait of a task, for a user's own as well; [`task`]: tasks by name.
 //! * [`DoubleIntegrator`]: a small task without a simulator.
+//! * [`safety_gym`]: the Safety Gym tasks, with the feature `mujoco`; `parity` compares them with
+//!   recordings of the original package.
 //! * [`VectorEnvironment`]: several copies of a task on several threads.
-//! * [`safety_gym`]: the Safety Gym tasks, with the feature `mujoco`.
-//! * `parity`: the Safety Gym tasks beside recordings of the original package, with the same feature.
+//!
+//! Algorithms, one file each: [`ppo`], [`ppo_lag`], [`trpo`], [`trpo_lag`], [`ppo_fab`]. They share
+//! [`GaussianPolicy`], [`Critic`], [`Normaliser`], [`rollout`], [`advantage`] and [`multiplier`].
+//!
+//! Safe actions: [`filter`] is the border between a policy and its task, [`look_ahead`] labels actions,
+//! [`shield`] filters by them, [`guard`] learns them; [`fab`] projects actions as the paper does.
+//!
+//! Experiments: [`train`], [`evaluate`], [`store`], [`report`], [`policy`] files.
 
 pub mod advantage;
 mod agent;
@@ -14,19 +24,25 @@ mod disk;
 pub mod env;
 mod error;
 pub mod evaluate;
+pub mod fab;
 pub mod filter;
 pub mod gaussian;
+pub mod guard;
+pub mod look_ahead;
 pub mod multiplier;
 mod normaliser;
+pub mod pairs;
 mod parameter_tangent;
 #[cfg(feature = "mujoco")]
 pub mod parity;
 pub mod policy;
 pub mod ppo;
+pub mod ppo_fab;
 pub mod ppo_lag;
 pub mod report;
 pub mod rollout;
 pub mod safety_gym;
+pub mod shield;
 pub mod store;
 pub mod task;
 pub mod train;

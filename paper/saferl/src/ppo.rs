@@ -270,6 +270,8 @@ pub(crate) fn kl_from_old(actor: &GaussianPolicy, rollout: &Rollout) -> f64 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) observations: Vec<f32>,
+    /// Raw, as a filter sees them; empty without a filter.
+    pub(crate) task_observations: Vec<f32>,
     pub(crate) actions: Vec<f32>,
     pub(crate) log_probabilities: Vec<f64>,
     pub(crate) advantages: Vec<f64>,
@@ -292,6 +294,7 @@ impl Batch {
         let wide = |values: &[f64]| rows.iter().map(|row| values[*row]).collect();
         Self {
             observations: blocks(&rollout.observations),
+            task_observations: blocks(&rollout.task_observations),
             actions: blocks(&rollout.actions),
             log_probabilities: wide(&rollout.log_probabilities),
             advantages: wide(advantages),
@@ -409,6 +412,7 @@ mod tests {
         let widen = |values: Vec<f32>| values.into_iter().map(f64::from).collect::<Vec<_>>();
         Batch {
             observations: random_values(rows * 3, 1),
+            task_observations: Vec::new(),
             actions: random_values(rows * 2, 2),
             // Ratios on both sides of the clip range.
             log_probabilities: widen(random_values(rows, 3))

@@ -375,6 +375,7 @@ impl Collector {
         let mut recording = self.start(agent);
         let (steps, mut tape) = (recording.steps, Tape::new());
         for step in 0..steps {
+            self.share_normaliser(&agent.normaliser)?;
             let actions = self.act(agent, random, &mut tape, step, &mut recording.rollout);
             let results = self.copies.step(&actions)?;
             agent.normaliser.update(&self.observations());
@@ -392,6 +393,15 @@ impl Collector {
         let cost = mean(&recording.costs_at_ends).or_else(|| self.mean_recent_cost());
         recording.rollout.episode_cost = cost;
         Ok(recording.finish(agent, &self.settings))
+    }
+
+    /// Passes the normalisation to filters that want it.
+    fn share_normaliser(&mut self, normaliser: &Normaliser) -> Result<()> {
+        let first = self.copies.slots().first();
+        if first.is_some_and(|slot| slot.environment().wants_normaliser()) {
+            self.prepare(|_, task| task.set_normaliser(normaliser))?;
+        }
+        Ok(())
     }
 
     fn start(&self, agent: &Agent) -> Recording {

@@ -38,6 +38,9 @@ pub struct RunKey {
     pub filter: String,
     /// Seed of the training.
     pub seed: u64,
+    /// Digest of the action filter that the policy was trained with, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trained_with: Option<String>,
     /// The episodes of the evaluation.
     pub evaluation: EvaluationSettings,
 }
@@ -65,7 +68,10 @@ pub struct RunRecord {
 impl RunRecord {
     /// Steps of the training.
     pub fn steps(&self) -> usize {
-        self.curve.last().map_or(0, |record| record.steps)
+        let planned = || self.key.settings["steps"].as_u64().unwrap_or(0) as usize;
+        self.curve
+            .last()
+            .map_or_else(planned, |record| record.steps)
     }
 
     /// Seconds of the training.
@@ -195,6 +201,7 @@ mod tests {
                 settings: Value::Null,
                 filter: String::new(),
                 seed,
+                trained_with: None,
                 evaluation: EvaluationSettings::default(),
             },
             curve: Vec::new(),

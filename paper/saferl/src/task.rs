@@ -1,8 +1,9 @@
 //! Tasks by name, and what a picture of a task needs.
 
 use crate::double_integrator::{DoubleIntegrator, DoubleIntegratorSettings};
-use crate::env::Environment;
+use crate::env::{Environment, EnvironmentError};
 use crate::error::{Result, RlError};
+use crate::look_ahead::{Action, LookAheadSettings, Outlook, PointMass, outlook};
 
 /// Names of all tasks.
 pub const TASKS: [&str; 5] = ["double-integrator", "goal1", "goal2", "push1", "push2"];
@@ -14,6 +15,24 @@ pub trait Task: Environment {
 
     /// Everything that a picture shows.
     fn top_view(&self) -> TopView;
+
+    /// Actions at which the two actuators saturate. Default 1, 1.
+    fn action_scale(&self) -> Action {
+        [1.0; 2]
+    }
+
+    /// Looks ahead for each of some actions, by a simple model of the task.
+    ///
+    /// # Errors
+    /// If the task has no model.
+    fn outlooks(
+        &self,
+        _actions: &[Action],
+        _settings: &LookAheadSettings,
+    ) -> crate::env::Result<Vec<Outlook>> {
+        let what = "the task has no model to look ahead with: implement `Task::outlooks`";
+        Err(EnvironmentError::Other(what.into()))
+    }
 
     /// Where an action pushes in the plane, relative to the largest action. Default: its first two
     /// components.
@@ -135,6 +154,16 @@ impl Task for DoubleIntegrator {
             obstacles: self.obstacles().iter().map(obstacle).collect(),
         }
     }
+
+    fn outlooks(
+        &self,
+        actions: &[Action],
+        settings: &LookAheadSettings,
+    ) -> crate::env::Result<Vec<Outlook>> {
+        let model = PointMass::new(self);
+        let look = |action: &Action| outlook(&model, *action, settings);
+        Ok(actions.iter().map(look).collect())
+    }
 }
 
 #[cfg(feature = "mujoco")]
@@ -147,6 +176,20 @@ impl Task for crate::safety_gym::SafetyGym {
         self.scene().map_or_else(|_| TopView::default(), top_view)
     }
 
+    fn action_scale(&self) -> Action {
+        [0.05, 1.0]
+    }
+
+    fn outlooks(
+        &self,
+        actions: &[Action],
+        settings: &LookAheadSettings,
+    ) -> crate::env::Result<Vec<Outlook>> {
+        let model = model(self.scene()?, self.cost_kinds());
+        let look = |action: &Action| outlook(&model, *action, settings);
+        Ok(actions.iter().map(look).collect())
+    }
+
     /// Throttle along the robot's direction, turn to its left. The throttle saturates at 0.05.
     fn action_direction(&self, action: &[f64]) -> [f64; 2] {
         let yaw = self.scene().map_or(0.0, |scene| scene.agent.yaw);
@@ -156,6 +199,34 @@ impl Task for crate::safety_gym::SafetyGym {
         );
         let (sin, cos) = yaw.sin_cos();
         [throttle * cos - turn * sin, throttle * sin + turn * cos]
+    }
+}
+
+/// A simple model of the robot among everything that costs.
+#[cfg(feature = "mujoco")]
+fn model(scene: crate::safety_gym::Scene, cost_kinds: &[&str]) -> crate::look_ahead::PointRobot {
+    use crate::look_ahead::{Hazard, PointRobot};
+    // The circle around a vase: its yaw cannot be seen, and a touch costs long after.
+    let vase_radius = std::f64::consts::SQRT_2 * scene.vase_half;
+    let hazard = |centre, radius, solid| Hazard {
+        centre,
+        radius,
+        solid,
+    };
+    let hazards = scene.hazards.iter();
+    let pillars_cost = cost_kinds.contains(&"pillars");
+    let vases_cost = cost_kinds.contains(&"vases_contact");
+    let pillars = scene.pillars.iter().filter(|_| pillars_cost);
+    let vases = scene.vases.iter().filter(|_| vases_cost);
+    let hazards = hazards
+        .map(|disc| hazard(disc.centre, disc.radius, false))
+        .chain(pillars.map(|disc| hazard(disc.centre, disc.radius, true)))
+        .chain(vases.map(|vase| hazard(vase.xy, vase_radius, true)));
+    PointRobot {
+        position: scene.agent.xy,
+        yaw: scene.agent.yaw,
+        velocity: scene.velocity,
+        hazards: hazards.collect(),
     }
 }
 

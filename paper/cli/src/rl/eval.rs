@@ -4,16 +4,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use fab_saferl::Policy;
 use fab_saferl::evaluate::{Controller, EvaluationSettings, evaluate, trace};
 use fab_saferl::filter::Guarded;
 use fab_saferl::report::picture;
+use fab_saferl::store::{RunKey, RunRecord, Store, VERSION};
 use fab_saferl::task::open;
+use fab_saferl::{Policy, PolicyRecord};
 use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::options::Common;
 use fabproj_cli::show;
 use serde_json::json;
 
+use super::guard::GuardOptions;
 use super::{as_usage, table};
 
 #[derive(clap::Args)]
@@ -43,6 +45,10 @@ pub struct Arguments {
     #[arg(long)]
     sampled: bool,
 
+    /// Keep the evaluation in this folder of results, for `fab-paper rl report`
+    #[arg(long, value_name = "FOLDER", conflicts_with = "sampled")]
+    store: Option<PathBuf>,
+
     /// Draw the first episode from above as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -50,19 +56,38 @@ pub struct Arguments {
     /// Let the agent move in the picture
     #[arg(long, requires = "plot")]
     animate: bool,
+
+    #[command(flatten)]
+    guard: GuardOptions,
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let (name, controller) = controller(arguments)?;
     let task = arguments.task(&controller)?;
+    let filter = arguments.guard.filter(&task)?;
+    let filter = filter.as_deref();
     let settings = EvaluationSettings {
         episodes: arguments.episodes,
         first_seed: arguments.first_seed,
     };
-    let evaluation = evaluate(&|| open(&task), &controller, None, &settings).map_err(as_usage)?;
+    let evaluation = evaluate(&|| open(&task), &controller, filter, &settings).map_err(as_usage)?;
     let summary = evaluation.summary();
+    if let (Some(folder), Controller::Policy(policy)) = (&arguments.store, &controller) {
+        let filter = filter.map_or_else(String::new, |filter| filter.digest());
+        let record = RunRecord {
+            key: key(&policy.record, filter, settings),
+            curve: Vec::new(),
+            evaluation: evaluation.clone(),
+        };
+        let store = Store::open(folder);
+        if store.run(&record.key)?.is_none() {
+            store.save(&record)?;
+        }
+    }
     if let Some(path) = &arguments.plot {
-        draw(path, &task, &name, &controller, arguments)?;
+        let guarded = Guarded::new(open(&task)?, filter.map(|filter| filter.boxed()));
+        let title = format!("{task}, {name}");
+        draw(path, guarded, &title, &controller, arguments)?;
     }
     if common.json {
         show::print_json(&json!({ "summary": summary, "evaluation": evaluation }))?;
@@ -83,14 +108,31 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The policy's own run, if the filter is that of its training; else a run of its own.
+fn key(policy: &PolicyRecord, filter: String, evaluation: EvaluationSettings) -> RunKey {
+    let name = policy.settings["algorithm"]["name"].as_str();
+    let other = policy.filter != filter;
+    RunKey {
+        version: VERSION,
+        task: policy.task.clone(),
+        algorithm: name.unwrap_or("policy").to_owned(),
+        settings: policy.settings.clone(),
+        filter,
+        seed: policy.seed,
+        trained_with: other.then(|| policy.filter.clone()),
+        evaluation,
+    }
+}
+
 fn controller(arguments: &Arguments) -> Result<(String, Controller)> {
     let name = arguments.policy.display().to_string();
     if let Some(baseline) = Controller::baseline(&name) {
         return Ok((name, baseline));
     }
     let policy = Box::new(Policy::load(&arguments.policy)?);
-    let file = arguments.policy.file_stem();
-    let name = file.map_or(name, |file| file.to_string_lossy().into_owned());
+    // File names in a store are digests: the algorithm says more.
+    let algorithm = policy.record.settings["algorithm"]["name"].as_str();
+    let name = algorithm.map_or(name, |name| format!("{name}, seed {}", policy.record.seed));
     let controller = match arguments.sampled {
         true => Controller::Sampled(policy),
         false => Controller::Policy(policy),
@@ -112,15 +154,14 @@ impl Arguments {
 
 fn draw(
     path: &Path,
-    task: &str,
-    name: &str,
+    task: Guarded,
+    title: &str,
     controller: &Controller,
     arguments: &Arguments,
 ) -> Result<()> {
-    let guarded = Guarded::plain(open(task)?);
-    let trace = trace(guarded, controller, arguments.first_seed)?;
+    let trace = trace(task, controller, arguments.first_seed)?;
     let title = format!(
-        "{task}, {name}, episode {}: reward {:.1}, cost {:.0}",
+        "{title}, episode {}: reward {:.1}, cost {:.0}",
         arguments.first_seed, trace.result.reward, trace.result.cost
     );
     let svg = picture(&trace, &title, arguments.animate);

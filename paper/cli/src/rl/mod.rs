@@ -1,6 +1,9 @@
 //! `fab-paper rl`: safe reinforcement learning.
 
+mod collect;
 mod eval;
+mod guard;
+mod parity;
 mod progress;
 mod report;
 mod train;
@@ -22,18 +25,24 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    /// Collect labelled states and train a guard for actions
+    Collect(collect::Arguments),
     /// Train policies and evaluate them; finished runs are kept and never repeated
     Train(train::Arguments),
     /// Evaluate a policy file or a baseline, and draw an episode
     Eval(eval::Arguments),
+    /// Compare the simulator with recordings of the original Python package
+    Parity(parity::Arguments),
     /// Write the finished runs of a store as tables and figures: HTML, Markdown, CSV
     Report(report::Arguments),
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     match &arguments.command {
+        Command::Collect(arguments) => collect::run(arguments, common),
         Command::Train(arguments) => train::run(arguments, common),
         Command::Eval(arguments) => eval::run(arguments, common),
+        Command::Parity(arguments) => parity::run(arguments, common),
         Command::Report(arguments) => report::run(arguments, common),
     }
 }
@@ -41,7 +50,9 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
 /// Exit code 2 for settings and names, 1 for everything else.
 fn as_usage(error: RlError) -> anyhow::Error {
     match error {
-        RlError::Setting { .. } | RlError::UnknownTask { .. } => wrong_usage(error),
+        RlError::Setting { .. } | RlError::UnknownTask { .. } | RlError::OtherTask { .. } => {
+            wrong_usage(error)
+        }
         error => error.into(),
     }
 }

@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 use fab_saferl::RlError;
 use fab_saferl::evaluate::{Controller, EvaluationSettings, evaluate};
+use fab_saferl::filter::ActionFilter;
+use fab_saferl::ppo_fab::PpoFabSettings;
 use fab_saferl::store::{RunKey, RunRecord, Store, VERSION};
 use fab_saferl::task::{canonical, open};
 use fab_saferl::train::{AlgorithmSettings, CheckedSettings, Session, TrainSettings, train};
@@ -17,6 +19,7 @@ use fabproj_cli::show;
 use fabproj_cli::train::SettingOptions;
 use serde_json::Value;
 
+use super::guard::GuardOptions;
 use super::progress::Progress;
 use super::{as_usage, table};
 
@@ -39,7 +42,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TASK", default_value = "double-integrator")]
     task: String,
 
-    /// The algorithm: ppo, ppo-lag, trpo, trpo-lag; or a baseline: zero, random
+    /// The algorithm: ppo, ppo-lag, trpo, trpo-lag, ppo-fab; or a baseline: zero, random
     #[arg(long, value_name = "NAME", default_value = "ppo")]
     algorithm: String,
 
@@ -60,6 +63,9 @@ pub struct Arguments {
     store: PathBuf,
 
     #[command(flatten)]
+    guard: GuardOptions,
+
+    #[command(flatten)]
     settings: SettingOptions,
 }
 
@@ -67,6 +73,8 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let method = arguments.method()?;
     let task = canonical(&arguments.task).map_err(as_usage)?;
     open(task).map_err(as_usage)?;
+    let filter = arguments.guard.filter(task)?;
+    let filter = filter.as_deref();
     let store = Store::open(&arguments.store);
     let stop = stop_on_interrupt()?;
     let seeds = match arguments.seeds.is_empty() {
@@ -75,8 +83,8 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     };
     let mut records = Vec::new();
     for seed in seeds {
-        let key = arguments.key(task, &method, *seed);
-        match finished(&method, &key, &store, stop, common) {
+        let key = arguments.key(task, &method, filter, *seed);
+        match finished(&method, &key, filter, &store, stop, common) {
             Ok(record) => records.push(record),
             Err(RlError::Stopped) => {
                 common.note("stopped; the same command continues");
@@ -99,7 +107,13 @@ impl Arguments {
         if let Some(baseline) = Controller::baseline(&self.algorithm) {
             return Ok(Method::Baseline(baseline));
         }
-        let Some(algorithm) = AlgorithmSettings::named(&self.algorithm) else {
+        let named = match &self.algorithm[..] {
+            "ppo-fab" if self.guard.is_paper() => {
+                Some(AlgorithmSettings::PpoFab(PpoFabSettings::paper()))
+            }
+            name => AlgorithmSettings::named(name),
+        };
+        let Some(algorithm) = named else {
             let names = AlgorithmSettings::NAMES.iter().chain(&BASELINES);
             let names: Vec<&str> = names.copied().collect();
             return Err(wrong_usage(format!(
@@ -122,7 +136,13 @@ impl Arguments {
         Ok(Method::Trained(Box::new(checked)))
     }
 
-    fn key(&self, task: &str, method: &Method, seed: u64) -> RunKey {
+    fn key(
+        &self,
+        task: &str,
+        method: &Method,
+        filter: Option<&dyn ActionFilter>,
+        seed: u64,
+    ) -> RunKey {
         let (settings, task) = match method {
             Method::Trained(checked) => {
                 let settings = checked.settings();
@@ -136,8 +156,9 @@ impl Arguments {
             task,
             algorithm: self.algorithm.clone(),
             settings,
-            filter: String::new(),
+            filter: filter.map_or_else(String::new, |filter| filter.digest()),
             seed,
+            trained_with: None,
             evaluation: EvaluationSettings {
                 episodes: self.episodes,
                 ..EvaluationSettings::default()
@@ -150,6 +171,7 @@ impl Arguments {
 fn finished(
     method: &Method,
     key: &RunKey,
+    filter: Option<&dyn ActionFilter>,
     store: &Store,
     stop: &AtomicBool,
     common: &Common,
@@ -169,14 +191,14 @@ fn finished(
                 log: Some(store.log_path(key)),
                 stop: Some(stop),
             };
-            let trained = train(checked, key.seed, None, &session);
+            let trained = train(checked, key.seed, filter, &session);
             progress.finish();
             let trained = trained?;
             trained.policy.save(&store.policy_path(key))?;
             (Controller::Policy(Box::new(trained.policy)), trained.curve)
         }
     };
-    let evaluation = evaluate(&|| open(&key.task), &controller, None, &key.evaluation)?;
+    let evaluation = evaluate(&|| open(&key.task), &controller, filter, &key.evaluation)?;
     let record = RunRecord {
         key: key.clone(),
         curve,

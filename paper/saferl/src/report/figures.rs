@@ -108,7 +108,7 @@ fn bands(runs: &[RunRecord], measure: fn(&EpochRecord) -> Option<f64>) -> Vec<Ba
 }
 
 /// Reward against cost: ours filled and numbered, published hollow and named. The cost's axis is
-/// logarithmic from 1 on.
+/// logarithmic from 1 on. A line joins the thresholds of one guard.
 pub(super) fn front(groups: &[Group], published: &[Published]) -> Option<String> {
     let point = |cost: f64, reward: f64| (squeezed(cost), reward);
     let ours: Vec<(f64, f64)> = groups
@@ -141,6 +141,11 @@ pub(super) fn front(groups: &[Group], published: &[Published]) -> Option<String>
         let text = format!("{} ({})", row.method, row.source);
         panel.word(*place, &text, colour::MUTED);
     }
+    for thresholds in families(groups) {
+        let mut places: Vec<(f64, f64)> = thresholds.iter().map(|index| ours[*index]).collect();
+        places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        panel.line(places, hue(thresholds[0]));
+    }
     for (index, place) in ours.iter().enumerate() {
         panel.dot(*place, hue(index), true);
         panel.word(*place, &(index + 1).to_string(), hue(index));
@@ -149,6 +154,20 @@ pub(super) fn front(groups: &[Group], published: &[Published]) -> Option<String>
         (FRONT.0 + LEFT + 12.0, FRONT.1 + TOP + 24.0),
         [panel],
     ))
+}
+
+/// Groups that differ in the threshold of their guard only: two or more each.
+fn families(groups: &[Group]) -> Vec<Vec<usize>> {
+    let mut families: Vec<(String, Vec<usize>)> = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        let family = group.family();
+        match families.iter_mut().find(|(name, _)| *name == family) {
+            Some((_, members)) => members.push(index),
+            None => families.push((family, vec![index])),
+        }
+    }
+    let members = families.into_iter().map(|(_, members)| members);
+    members.filter(|members| members.len() > 1).collect()
 }
 
 /// Linear near 0, logarithmic from 1 on.

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::evaluate::Summary;
+use crate::guard::GuardFilterSettings;
+use crate::ppo_fab::PpoFabSettings;
 use crate::store::RunRecord;
 use crate::train::{AlgorithmSettings, TrainSettings};
 
@@ -51,6 +53,23 @@ impl Estimate {
 }
 
 impl Group {
+    /// What groups have in common that differ in the threshold of their guard only.
+    pub(super) fn family(&self) -> String {
+        let key = &self.runs[0].key;
+        let filter = match key.filter.find('{') {
+            None => key.filter.clone(),
+            Some(start) => {
+                let (guard, settings) = key.filter.split_at(start);
+                let mut settings: Value = serde_json::from_str(settings).unwrap_or_default();
+                if let Some(fields) = settings.as_object_mut() {
+                    fields.remove("threshold");
+                }
+                format!("{guard}{settings}")
+            }
+        };
+        format!("{} {} {filter}", key.algorithm, key.settings)
+    }
+
     /// A figure of every seed's evaluation.
     pub(super) fn estimate(&self, measure: impl Fn(&Summary) -> f64) -> Estimate {
         let values: Vec<f64> = self.summaries.iter().map(measure).collect();
@@ -95,7 +114,14 @@ pub(super) fn groups(runs: &[RunRecord]) -> Vec<Group> {
 /// The method's name, and the settings that are not the defaults.
 fn label(run: &RunRecord) -> String {
     let mut changes = Vec::new();
-    if let Some(algorithm) = AlgorithmSettings::named(&run.key.algorithm) {
+    let filter = &run.key.filter;
+    let named = match &run.key.algorithm[..] {
+        "ppo-fab" if filter.starts_with("projector") => {
+            Some(AlgorithmSettings::PpoFab(PpoFabSettings::paper()))
+        }
+        name => AlgorithmSettings::named(name),
+    };
+    if let Some(algorithm) = named {
         let default = TrainSettings {
             algorithm,
             ..TrainSettings::default()
@@ -103,10 +129,44 @@ fn label(run: &RunRecord) -> String {
         let default = serde_json::to_value(default).unwrap_or_default();
         differences("", &default, &run.key.settings, &mut changes);
     }
-    match changes.is_empty() {
-        true => run.key.algorithm.clone(),
-        false => format!("{} ({})", run.key.algorithm, changes.join(", ")),
+    let mut name = run.key.algorithm.clone();
+    if let Some(filter) = filter_label(filter) {
+        name.push_str(" + ");
+        name.push_str(&filter);
     }
+    if let Some(other) = &run.key.trained_with {
+        name.push_str(&match filter_label(other) {
+            Some(other) => format!(", trained with {other}"),
+            None => ", trained without".to_owned(),
+        });
+    }
+    match changes.is_empty() {
+        true => name,
+        false => format!("{name} ({})", changes.join(", ")),
+    }
+}
+
+/// The kind of a filter, and its settings that are not the defaults. `None` without a filter.
+fn filter_label(digest: &str) -> Option<String> {
+    let mut words = digest.split(' ');
+    let kind = words.next().filter(|kind| !kind.is_empty())?;
+    if kind == "projector" {
+        return Some(match words.next() {
+            Some("Released") => "projector in released units".to_owned(),
+            _ => "projector in right units".to_owned(),
+        });
+    }
+    let settings = digest.find('{').map(|start| &digest[start..]);
+    let found = settings.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let default = serde_json::to_value(GuardFilterSettings::default()).unwrap_or_default();
+    let mut changes = Vec::new();
+    if let Some(found) = found {
+        differences("", &default, &found, &mut changes);
+    }
+    Some(match changes.is_empty() {
+        true => kind.to_owned(),
+        false => format!("{kind} [{}]", changes.join(", ")),
+    })
 }
 
 /// Names and values of the settings that differ. Task, steps and checkpoints make no other method.
@@ -130,6 +190,26 @@ fn differences(prefix: &str, default: &Value, found: &Value, changes: &mut Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn filters_are_named_with_what_is_unusual() {
+        let digest = |threshold| {
+            let settings = GuardFilterSettings {
+                threshold,
+                ..GuardFilterSettings::default()
+            };
+            format!("guard 0123 {}", serde_json::to_string(&settings).unwrap())
+        };
+        assert_eq!(filter_label(&digest(0.8)).unwrap(), "guard");
+        assert_eq!(
+            filter_label(&digest(0.9)).unwrap(),
+            "guard [threshold = 0.9]"
+        );
+        assert_eq!(filter_label("shield Steer 3 30 0.01").unwrap(), "shield");
+        let projector = filter_label("projector Released 0123").unwrap();
+        assert_eq!(projector, "projector in released units");
+        assert_eq!(filter_label(""), None);
+    }
 
     #[test]
     fn intervals_are_students() {

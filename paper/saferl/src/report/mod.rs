@@ -96,7 +96,8 @@ fn section(groups: &[Group]) -> Section {
     });
     let front = figures::front(groups, &published).map(|svg| Figure {
         svg,
-        caption: "Evaluated policies (filled, numbered) and published figures (hollow). Up and left is better.",
+        caption: "Evaluated policies (filled, numbered) and published figures (hollow). A line joins the thresholds of one \
+                  guard. Up and left is better.",
     });
     Section {
         tables: tables::tables(groups, &published),

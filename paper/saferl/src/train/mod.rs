@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
         let tasks = tasks?;
         let (inputs, actions) = (tasks[0].observation_dim(), tasks[0].action_dim());
         let mut agent = Agent::new(inputs, actions, &all.hidden, seed)?;
-        let mut learner = all.algorithm.learner(&agent);
+        let mut learner = all.algorithm.learner(&agent, filter)?;
         let filter = filter.map_or_else(String::new, |filter| filter.digest());
         let identity = Identity {
             settings,

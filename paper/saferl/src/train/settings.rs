@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Agent;
 use crate::algorithm::Learner;
 use crate::error::{Result, check_setting};
+use crate::filter::ActionFilter;
 use crate::ppo::{Ppo, PpoSettings};
+use crate::ppo_fab::{PpoFab, PpoFabSettings};
 use crate::ppo_lag::{PpoLag, PpoLagSettings};
 use crate::rollout::RolloutSettings;
 use crate::task::canonical;
@@ -55,11 +57,13 @@ pub enum AlgorithmSettings {
     Trpo(TrpoSettings),
     /// [`TrpoLag`].
     TrpoLag(TrpoLagSettings),
+    /// [`PpoFab`]; needs an action filter.
+    PpoFab(PpoFabSettings),
 }
 
 impl AlgorithmSettings {
     /// Names of all algorithms.
-    pub const NAMES: [&'static str; 4] = ["ppo", "ppo-lag", "trpo", "trpo-lag"];
+    pub const NAMES: [&'static str; 5] = ["ppo", "ppo-lag", "trpo", "trpo-lag", "ppo-fab"];
 
     /// An algorithm with its default settings; `None` if there is no such name.
     pub fn named(name: &str) -> Option<Self> {
@@ -68,6 +72,7 @@ impl AlgorithmSettings {
             "ppo-lag" => Some(Self::PpoLag(PpoLagSettings::default())),
             "trpo" => Some(Self::Trpo(TrpoSettings::default())),
             "trpo-lag" => Some(Self::TrpoLag(TrpoLagSettings::default())),
+            "ppo-fab" => Some(Self::PpoFab(PpoFabSettings::default())),
             _ => None,
         }
     }
@@ -79,6 +84,7 @@ impl AlgorithmSettings {
             Self::PpoLag(_) => "ppo-lag",
             Self::Trpo(_) => "trpo",
             Self::TrpoLag(_) => "trpo-lag",
+            Self::PpoFab(_) => "ppo-fab",
         }
     }
 
@@ -88,16 +94,22 @@ impl AlgorithmSettings {
             Self::PpoLag(settings) => settings.validate(),
             Self::Trpo(settings) => settings.validate(),
             Self::TrpoLag(settings) => settings.validate(),
+            Self::PpoFab(settings) => settings.validate(),
         }
     }
 
-    pub(crate) fn learner(&self, agent: &Agent) -> Box<dyn Learner> {
-        match self.clone() {
+    pub(crate) fn learner(
+        &self,
+        agent: &Agent,
+        filter: Option<&dyn ActionFilter>,
+    ) -> Result<Box<dyn Learner>> {
+        Ok(match self.clone() {
             Self::Ppo(settings) => Box::new(Ppo::new(settings, agent)),
             Self::PpoLag(settings) => Box::new(PpoLag::new(settings, agent)),
             Self::Trpo(settings) => Box::new(Trpo::new(settings)),
             Self::TrpoLag(settings) => Box::new(TrpoLag::new(settings)),
-        }
+            Self::PpoFab(settings) => Box::new(PpoFab::new(settings, agent, filter)?),
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::env::{EnvironmentError, Interval, Result as EnvironmentResult, Step};
+use crate::ppo_fab::PpoFabSettings;
 use crate::task::TopView;
 
 fn settings(algorithm: &str, epochs: usize) -> TrainSettings {
@@ -47,7 +48,7 @@ fn times_removed(curve: &[EpochRecord]) -> Vec<EpochRecord> {
 
 #[test]
 fn an_interrupted_training_ends_with_the_same_bits() {
-    for algorithm in AlgorithmSettings::NAMES {
+    for algorithm in ["ppo", "ppo-lag", "trpo", "trpo-lag"] {
         let checked = settings(algorithm, 6).validate().unwrap();
         let whole = train(&checked, 7, None, &Session::default()).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -215,4 +216,45 @@ fn a_diverged_run_stops_with_its_last_good_checkpoint() {
         let resumed = run_failing(10_000, reports, checkpoint).unwrap();
         assert_eq!(resumed.curve.len(), 6);
     }
+}
+
+#[test]
+fn a_training_under_a_filter_is_resumed_with_the_same_bits() {
+    use crate::look_ahead::LookAheadSettings;
+    use crate::shield::{Rule, Shield};
+    let shield = Shield::new(LookAheadSettings::default(), Rule::Nearest);
+    let mut settings = settings("ppo-fab", 6);
+    settings.algorithm = AlgorithmSettings::PpoFab(PpoFabSettings {
+        fade_start: 0.1,
+        fade_end: 0.3,
+        ..PpoFabSettings::default()
+    });
+    let checked = settings.validate().unwrap();
+    let whole = train(&checked, 2, Some(&shield), &Session::default()).unwrap();
+    assert!(whole.policy.record.filter.contains("shield"));
+    let share = |record: &EpochRecord| record.figures["executed_share"];
+    assert_eq!(share(&whole.curve[0]), 0.0);
+    assert_eq!(share(&whole.curve[5]), 1.0);
+    assert!(whole.curve[5].intervened > 0.0);
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let observer = StopAfter {
+        epoch: 2,
+        stop: &stop,
+        resumed: Mutex::default(),
+    };
+    let session = Session {
+        observer: Some(&observer),
+        checkpoint: Some(folder.path().join("checkpoint")),
+        stop: Some(&stop),
+        ..Session::default()
+    };
+    assert!(train(&checked, 2, Some(&shield), &session).is_err());
+    stop.store(false, Ordering::Relaxed);
+    let resumed = train(&checked, 2, Some(&shield), &session).unwrap();
+    assert_eq!(resumed.policy, whole.policy);
+    // Another filter makes another run.
+    let other = Shield::new(LookAheadSettings::default(), Rule::Steer);
+    let error = train(&checked, 2, Some(&other), &session).unwrap_err();
+    assert!(error.to_string().contains("its filter is"), "{error}");
 }
