@@ -24,6 +24,7 @@
 //! |---|---|
 //! | run a projector | [`Projector`]: one point, rows of points, f32 or f64 |
 //! | be sure of the output | [`Guard`] |
+//! | answer a problem: a set and an objective | [`Solver`] |
 //! | train through a projector | [`Projector::forward`], [`Projector::pullback`] |
 //! | not allocate | [`Workspace`] and the calls that end in `_into` |
 //! | work in latent space | [`Projector::encode`], [`Projector::decode`], [`LatentSet`] |
@@ -56,7 +57,11 @@ pub use latent::LatentSet;
 pub use outcome::{Outcome, RawOutcome};
 pub use projector::{CallError, Projector, Tape};
 pub use real::Real;
-pub use solver::Functions;
+#[doc(hidden)] // For training: no promise of stability.
+pub use solver::{ActiveSet, Ending};
+pub use solver::{
+    AffineMap, Answer, Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace,
+};
 pub use validate::WeightsError;
 pub use weights::{Activation, Anchor, Chart, Frame, Layer, Network, Weights};
 pub use workspace::Workspace;

@@ -28,6 +28,7 @@
 //! | say what is feasible | [`set`]: [built-in sets](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`Set`](set::Set) |
 //! | learn what is feasible from data | [`labelled`] |
 //! | train | [`train`](fn@train); to watch, stop and resume: [`train_with`] with a [`Session`] |
+//! | answer a problem, a set with an objective | [`solve`] |
 //! | know how good it is | [`certify`](fn@certify), [`Model::certify`] |
 //! | save and load | [`Model`] |
 //! | run | [`Projector`], [`Guard`]: alone they are the crate `fabproj-core`, which [`core`] is |

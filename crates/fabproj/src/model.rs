@@ -360,7 +360,7 @@ impl Model {
 
 /// Reads one byte more than a model may have at most, whatever the file's size is said to be: the
 /// format's own check then gives the error.
-fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = File::open(path)?.take(MAX_BYTES as u64 + 1);
     file.read_to_end(&mut bytes)?;

@@ -135,10 +135,10 @@ fn equalities_hold_in_every_output() {
         &BUDGET.replace("== total", "== total + 50"),
     );
     let other = ["project", "budget", "--guard", "other.toml", "--other-set"];
-    let out = run_with_input(folder, &other, &points)
-        .failed_late(1)
-        .stdout;
-    for row in out.lines().skip(1) {
+    let out = run_with_input(folder, &other, &points);
+    assert_eq!(out.code, Some(1), "{}", out.stderr);
+    assert!(out.stderr.contains("error: "), "{}", out.stderr);
+    for row in out.stdout.lines().skip(1) {
         assert!(row.ends_with(",maybe-empty"), "{row}");
     }
 }

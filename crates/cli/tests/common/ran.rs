@@ -44,14 +44,6 @@ impl Ran {
         self
     }
 
-    /// Fails unless the command gave its whole result and this code.
-    #[track_caller]
-    pub fn failed_late(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{}", self.stderr);
-        assert!(self.stderr.contains("error: "), "{}", self.stderr);
-        self
-    }
-
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).expect("JSON")
     }

@@ -12,6 +12,7 @@ mod digest;
 mod extent;
 mod header;
 mod read;
+mod solver;
 mod write;
 
 use alloc::string::String;
@@ -24,6 +25,7 @@ use header::{ChartHeader, Header, NetworkHeader};
 use read::Nothing;
 
 pub use read::read_with;
+pub use solver::{read_solver_with, write_solver_with};
 pub use write::{WriteError, write_with};
 
 /// The version of the format that this library writes, and the only one that it reads.
@@ -144,6 +146,12 @@ pub enum FormatError {
         /// The shape it has.
         found: Vec<usize>,
     },
+    /// A projector was asked of the file of a solver.
+    #[error("the file holds a solver and no projector; `fabproj solve` runs it")]
+    Solver,
+    /// A solver was asked of the file of a projector.
+    #[error("the file holds a projector and no solver; train a problem, a set with an objective")]
+    NoSolver,
     /// Weights that are well written but cannot run.
     #[error(transparent)]
     Weights(#[from] WeightsError),

@@ -22,10 +22,19 @@ pub(super) struct Nothing {}
 
 /// The part of the metadata that every version has.
 #[derive(Deserialize)]
-struct Versioned {
+pub(super) struct Versioned {
     format: u32,
     #[serde(default)]
     digest: String,
+    /// Only in the file of a solver.
+    #[serde(default)]
+    pub(super) solver: Option<serde::de::IgnoredAny>,
+}
+
+pub(super) fn damaged(error: serde_json::Error) -> FormatError {
+    FormatError::Metadata {
+        reason: error.to_string(),
+    }
 }
 
 /// Limits of the safetensors header: a tensor is an object with two arrays.
@@ -60,6 +69,17 @@ pub(super) const OF_METADATA: Limits = Limits {
 /// # Errors
 /// [`FormatError`]; no bytes make this panic.
 pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Weights, R), FormatError> {
+    let (tensors, (header, record)) = open(bytes, parse::<R>)?;
+    let weights = tensors.weights(&header)?;
+    weights.validate()?;
+    Ok((weights, record))
+}
+
+/// The tensors of a file, and what `parse` makes of its metadata once the whole file has its digest.
+pub(super) fn open<T>(
+    bytes: &[u8],
+    parse: impl FnOnce(&Versioned, &str) -> Result<T, FormatError>,
+) -> Result<(Tensors<'_>, T), FormatError> {
     extent::check(header_text(bytes)?, &OF_HEADER)?;
     let container = |error: safetensors::SafeTensorError| FormatError::Container {
         reason: error.to_string(),
@@ -70,7 +90,16 @@ pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Weights, R), Form
         .as_ref()
         .and_then(|entries| entries.get(METADATA_KEY));
     let text = text.ok_or(FormatError::NoMetadata)?;
-    let (header, record) = parse::<R>(bytes, text)?;
+    let stated: Versioned = serde_json::from_str(text).map_err(damaged)?;
+    if stated.format != VERSION {
+        return Err(FormatError::Version {
+            found: stated.format,
+            newest: VERSION,
+        });
+    }
+    digest::check(bytes, &stated.digest)?;
+    extent::check(text.as_bytes(), &OF_METADATA)?;
+    let parsed = parse(&stated, text)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(container)?;
     if tensors.len() > MAX_TENSORS {
         return Err(FormatError::TooManyTensors {
@@ -78,9 +107,7 @@ pub fn read_with<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Weights, R), Form
             limit: MAX_TENSORS,
         });
     }
-    let weights = Tensors { tensors }.weights(&header)?;
-    weights.validate()?;
-    Ok((weights, record))
+    Ok((Tensors { tensors }, parsed))
 }
 
 /// The text of the safetensors header, if the sizes are plausible.
@@ -109,20 +136,11 @@ fn header_text(bytes: &[u8]) -> Result<&[u8], FormatError> {
     })
 }
 
-/// Header and record from the metadata, once the whole file has its digest.
-fn parse<R: DeserializeOwned>(bytes: &[u8], text: &str) -> Result<(Header, R), FormatError> {
-    let damaged = |error: serde_json::Error| FormatError::Metadata {
-        reason: error.to_string(),
-    };
-    let stated: Versioned = serde_json::from_str(text).map_err(damaged)?;
-    if stated.format != VERSION {
-        return Err(FormatError::Version {
-            found: stated.format,
-            newest: VERSION,
-        });
+/// Header and record from the metadata.
+fn parse<R: DeserializeOwned>(stated: &Versioned, text: &str) -> Result<(Header, R), FormatError> {
+    if stated.solver.is_some() {
+        return Err(FormatError::Solver);
     }
-    digest::check(bytes, &stated.digest)?;
-    extent::check(text.as_bytes(), &OF_METADATA)?;
     let header: Header = serde_json::from_str(text).map_err(damaged)?;
     header.check_limits()?;
     let record = serde_json::from_str(text).map_err(damaged)?;
@@ -130,7 +148,7 @@ fn parse<R: DeserializeOwned>(bytes: &[u8], text: &str) -> Result<(Header, R), F
 }
 
 /// Tensors by name. Shapes are compared with the header before anything is copied.
-struct Tensors<'data> {
+pub(super) struct Tensors<'data> {
     tensors: SafeTensors<'data>,
 }
 
@@ -248,7 +266,7 @@ impl Tensors<'_> {
         }))
     }
 
-    fn doubles(&self, name: &str, shape: &[usize]) -> Result<Vec<f64>, FormatError> {
+    pub(super) fn doubles(&self, name: &str, shape: &[usize]) -> Result<Vec<f64>, FormatError> {
         self.elements(name, shape, Dtype::F64, "F64", f64::from_le_bytes)
     }
 
@@ -256,7 +274,7 @@ impl Tensors<'_> {
         self.elements(name, shape, Dtype::F32, "F32", f32::from_le_bytes)
     }
 
-    fn integers(&self, name: &str, shape: &[usize]) -> Result<Vec<u32>, FormatError> {
+    pub(super) fn integers(&self, name: &str, shape: &[usize]) -> Result<Vec<u32>, FormatError> {
         self.elements(name, shape, Dtype::U32, "U32", u32::from_le_bytes)
     }
 

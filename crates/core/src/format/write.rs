@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use safetensors::{Dtype, View};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::read::OF_METADATA;
 use super::{Header, METADATA_KEY, digest, extent};
@@ -32,9 +33,9 @@ pub enum WriteError {
 
 /// Header and record as one JSON object.
 #[derive(Serialize)]
-struct Metadata<'a, R: Serialize> {
+struct Metadata<'a, H: Serialize, R: Serialize> {
     #[serde(flatten)]
-    header: &'a Header,
+    header: &'a H,
     #[serde(flatten)]
     record: &'a R,
 }
@@ -47,22 +48,31 @@ struct Metadata<'a, R: Serialize> {
 /// struct or a map with text keys, that uses a key of the weights, or that is too long.
 pub fn write_with<R: Serialize>(weights: &Weights, record: &R) -> Result<Vec<u8>, WriteError> {
     weights.validate()?;
+    write(&Header::of(weights), record, tensors(weights))
+}
+
+/// The bytes of a file with this header, record and these tensors.
+pub(super) fn write<H, R>(
+    header: &H,
+    record: &R,
+    tensors: Vec<(String, Tensor)>,
+) -> Result<Vec<u8>, WriteError>
+where
+    H: Serialize + DeserializeOwned + PartialEq,
+    R: Serialize,
+{
     let unfit = |reason: String| WriteError::Record { reason };
-    let header = Header::of(weights);
-    let metadata = Metadata {
-        header: &header,
-        record,
-    };
+    let metadata = Metadata { header, record };
     let text = serde_json::to_string(&metadata).map_err(|error| unfit(error.to_string()))?;
     // A key that both use makes the object ambiguous; the reader's view of it decides.
-    match serde_json::from_str::<Header>(&text) {
-        Ok(read) if read == header => {}
+    match serde_json::from_str::<H>(&text) {
+        Ok(read) if read == *header => {}
         Ok(_) => return Err(unfit("it uses a key of the weights".into())),
         Err(error) => return Err(unfit(error.to_string())),
     }
     extent::check(text.as_bytes(), &OF_METADATA).map_err(|error| unfit(error.to_string()))?;
     let metadata = Some([(METADATA_KEY.to_string(), text)].into_iter().collect());
-    let bytes = safetensors::serialize(tensors(weights), metadata);
+    let bytes = safetensors::serialize(tensors, metadata);
     let mut bytes = bytes.map_err(|error| unfit(error.to_string()))?;
     let header_bytes = bytes
         .first_chunk::<8>()
@@ -84,10 +94,10 @@ pub fn write_with<R: Serialize>(weights: &Weights, record: &R) -> Result<Vec<u8>
 }
 
 /// A tensor as bytes.
-struct Tensor {
-    element: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
+pub(super) struct Tensor {
+    pub(super) element: Dtype,
+    pub(super) shape: Vec<usize>,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl View for Tensor {

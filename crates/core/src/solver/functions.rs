@@ -12,7 +12,7 @@
 /// `memory` has [`memory`](Self::memory) entries and belongs to one thread.
 /// [`gradient`](Self::gradient) and [`slopes`](Self::slopes) are called at the point of the last
 /// [`values`](Self::values) alone, with the same memory: what was computed there, such as the state of a
-/// simulated network, can be kept in it.
+/// simulated network, can be kept in it. It is all zeros before the first call for an x.
 ///
 /// ```
 /// use fabproj_core::Functions;
@@ -74,7 +74,7 @@ pub trait Functions {
         memory: &mut [f64],
     );
 
-    /// Writes the Jacobian of c times `direction` into `slopes`.
+    /// Writes the Jacobian of c times `direction` into `slopes`. Only training asks.
     fn slopes(
         &self,
         y: &[f64],
@@ -85,46 +85,62 @@ pub trait Functions {
     );
 }
 
-impl<F: Functions + ?Sized> Functions for &F {
-    fn dim(&self) -> usize {
-        (**self).dim()
-    }
+/// Functions behind a pointer are functions.
+macro_rules! through_pointer {
+    ($pointer:ty) => {
+        impl<F: Functions + ?Sized> Functions for $pointer {
+            fn dim(&self) -> usize {
+                (**self).dim()
+            }
 
-    fn x_dim(&self) -> usize {
-        (**self).x_dim()
-    }
+            fn x_dim(&self) -> usize {
+                (**self).x_dim()
+            }
 
-    fn rows(&self) -> usize {
-        (**self).rows()
-    }
+            fn rows(&self) -> usize {
+                (**self).rows()
+            }
 
-    fn memory(&self) -> usize {
-        (**self).memory()
-    }
+            fn memory(&self) -> usize {
+                (**self).memory()
+            }
 
-    fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], memory: &mut [f64]) -> f64 {
-        (**self).values(y, x, constraints, memory)
-    }
+            fn values(
+                &self,
+                y: &[f64],
+                x: &[f64],
+                constraints: &mut [f64],
+                memory: &mut [f64],
+            ) -> f64 {
+                (**self).values(y, x, constraints, memory)
+            }
 
-    fn gradient(
-        &self,
-        y: &[f64],
-        x: &[f64],
-        weights: &[f64],
-        gradient: &mut [f64],
-        memory: &mut [f64],
-    ) {
-        (**self).gradient(y, x, weights, gradient, memory);
-    }
+            fn gradient(
+                &self,
+                y: &[f64],
+                x: &[f64],
+                weights: &[f64],
+                gradient: &mut [f64],
+                memory: &mut [f64],
+            ) {
+                (**self).gradient(y, x, weights, gradient, memory);
+            }
 
-    fn slopes(
-        &self,
-        y: &[f64],
-        x: &[f64],
-        direction: &[f64],
-        slopes: &mut [f64],
-        memory: &mut [f64],
-    ) {
-        (**self).slopes(y, x, direction, slopes, memory);
-    }
+            fn slopes(
+                &self,
+                y: &[f64],
+                x: &[f64],
+                direction: &[f64],
+                slopes: &mut [f64],
+                memory: &mut [f64],
+            ) {
+                (**self).slopes(y, x, direction, slopes, memory);
+            }
+        }
+    };
 }
+
+through_pointer!(&F);
+through_pointer!(alloc::boxed::Box<F>);
+#[cfg(target_has_atomic = "ptr")]
+through_pointer!(alloc::sync::Arc<F>);

@@ -12,6 +12,7 @@ mod no_allocation;
 mod not_finite;
 mod one_answer_from_all_calls;
 mod recorded_bits;
+mod solver;
 
 /// Counts per thread: only tests that ask for it notice.
 #[global_allocator]

@@ -53,7 +53,7 @@ impl Equation {
 ///
 /// # Errors
 /// [`SetError::Equations`] when two of them contradict each other.
-pub(super) fn independent(equations: Vec<Equation>) -> Result<Vec<Equation>> {
+pub(crate) fn independent(equations: Vec<Equation>) -> Result<Vec<Equation>> {
     let mut kept: Vec<Equation> = Vec::new();
     for (index, mut equation) in equations.into_iter().enumerate() {
         let length = norm(&equation.normal);

@@ -36,6 +36,7 @@ pub use self::closure::FnSet;
 pub use self::counted::Counted;
 pub use self::description::{Description, from_description};
 pub use self::equations::Equation;
+pub(crate) use self::equations::independent;
 pub(crate) use self::error::Result;
 pub use self::error::SetError;
 pub(crate) use self::file::{FileSet, parse_file};

@@ -3,12 +3,21 @@
 //! A [`Problem`] is an objective and constraints with their derivatives ([`Functions`]), affine equations,
 //! bounds, and the distribution of x. [`Quadratic`] and [`FnFunctions`] are ready-made functions.
 
+mod certify;
 mod closures;
+mod label;
+mod linear;
+mod model;
 mod problem;
 mod quadratic;
+mod reduced;
+mod train;
 
-pub use fabproj_core::Functions;
+pub use fabproj_core::{Answer, Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace};
 
+pub use self::certify::{GapCertificate, GapPlan, certify};
 pub use self::closures::FnFunctions;
+pub use self::model::{SolverModel, SolverRecord, train};
 pub use self::problem::{Distribution, Problem, ProblemError};
 pub use self::quadratic::Quadratic;
+pub use self::train::{Measured, SolveError, SolveSettings, SolveSummary};

@@ -1,0 +1,212 @@
+//! Files of solvers: the same container with other tensors.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use safetensors::Dtype;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::digest::BLANK;
+use super::read::{Nothing, Tensors, damaged, open};
+use super::write::{Tensor, WriteError, write};
+use super::{FormatError, VERSION};
+use crate::solver::{AffineMap, MAX_ROWS, SolverWeights};
+use crate::validate::{MAX_WIDTH, limit};
+
+/// Sizes and switches of a solver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct SolverHeader {
+    format: u32,
+    digest: String,
+    solver: Sizes,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Sizes {
+    dim: usize,
+    x_dim: usize,
+    rows: usize,
+    bounded: bool,
+    watched: usize,
+    active: usize,
+    multipliers: bool,
+    steps: usize,
+    linear: bool,
+    exact: bool,
+}
+
+impl SolverWeights {
+    /// Reads and [validates](Self::validate) the bytes of a solver's file.
+    ///
+    /// # Errors
+    /// [`FormatError`]; no bytes make this panic.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        read_solver_with::<Nothing>(bytes).map(|(weights, _)| weights)
+    }
+
+    /// The bytes of a file that holds the weights and nothing else.
+    ///
+    /// # Errors
+    /// [`WriteError`] for weights that do not [validate](Self::validate).
+    pub fn to_bytes(&self) -> Result<Vec<u8>, WriteError> {
+        write_solver_with(self, &Nothing {})
+    }
+}
+
+/// Reads a solver, and whatever else `R` finds among the other fields of the metadata's JSON object.
+///
+/// # Errors
+/// [`FormatError`]; no bytes make this panic.
+pub fn read_solver_with<R: DeserializeOwned>(
+    bytes: &[u8],
+) -> Result<(SolverWeights, R), FormatError> {
+    let (tensors, (sizes, record)) = open(bytes, |stated, text| {
+        if stated.solver.is_none() {
+            return Err(FormatError::NoSolver);
+        }
+        let header: SolverHeader = serde_json::from_str(text).map_err(damaged)?;
+        let record: R = serde_json::from_str(text).map_err(damaged)?;
+        Ok((header.solver, record))
+    })?;
+    let weights = weights(&tensors, &sizes)?;
+    weights.validate()?;
+    Ok((weights, record))
+}
+
+fn weights(tensors: &Tensors<'_>, sizes: &Sizes) -> Result<SolverWeights, FormatError> {
+    let (dim, x_dim, watched) = (sizes.dim, sizes.x_dim, sizes.watched);
+    limit(|| "solver.dim".into(), dim, MAX_WIDTH)?;
+    limit(|| "solver.x_dim".into(), x_dim, MAX_WIDTH)?;
+    limit(|| "solver.rows".into(), sizes.rows, MAX_ROWS)?;
+    limit(|| "solver.watched".into(), watched, MAX_ROWS)?;
+    limit(|| "solver.active".into(), sizes.active, watched)?;
+    let doubles = |name: &str, shape: &[usize]| tensors.doubles(&format!("solver.{name}"), shape);
+    let affine = |name: &str, outputs: usize| -> Result<AffineMap, FormatError> {
+        Ok(AffineMap {
+            constant: doubles(&format!("{name}.constant"), &[outputs])?,
+            by_x: doubles(&format!("{name}.by_x"), &[outputs, x_dim])?,
+        })
+    };
+    let pairs = |name: &str, count: usize| -> Result<Vec<(f64, f64)>, FormatError> {
+        let values = doubles(name, &[count, 2])?;
+        Ok(values
+            .chunks_exact(2)
+            .map(|pair| (pair[0], pair[1]))
+            .collect())
+    };
+    let places = |name: &str, count: usize| -> Result<Vec<usize>, FormatError> {
+        let values = tensors.integers(&format!("solver.{name}"), &[count])?;
+        Ok(values.into_iter().map(|value| value as usize).collect())
+    };
+    Ok(SolverWeights {
+        dim,
+        x_dim,
+        rows: sizes.rows,
+        bounds: pairs("bounds", if sizes.bounded { dim } else { 0 })?,
+        start: affine("start", dim)?,
+        multipliers: affine("multipliers", if sizes.multipliers { watched } else { 0 })?,
+        anchor: affine("anchor", dim)?,
+        metric: doubles("metric", &[dim, dim])?,
+        watched: places("watched", watched)?,
+        pulls: doubles("pulls", &[watched, dim])?,
+        gram: doubles("gram", &[watched, watched])?,
+        margins: doubles("margins", &[watched])?,
+        active: places("active", sizes.active)?,
+        steps: sizes.steps,
+        linear: sizes.linear,
+        exact: sizes.exact,
+        x_range: pairs("x_range", x_dim)?,
+    })
+}
+
+/// The bytes of a solver's file: the weights, and the fields of `record` in the metadata's JSON object. The
+/// same input gives the same bytes.
+///
+/// # Errors
+/// [`WriteError`] for weights that do not [validate](SolverWeights::validate), and for a record that does not
+/// fit into the JSON object.
+pub fn write_solver_with<R: Serialize>(
+    weights: &SolverWeights,
+    record: &R,
+) -> Result<Vec<u8>, WriteError> {
+    weights.validate()?;
+    let header = SolverHeader {
+        format: VERSION,
+        digest: BLANK.into(),
+        solver: Sizes {
+            dim: weights.dim,
+            x_dim: weights.x_dim,
+            rows: weights.rows,
+            bounded: !weights.bounds.is_empty(),
+            watched: weights.watched.len(),
+            active: weights.active.len(),
+            multipliers: !weights.multipliers.constant.is_empty(),
+            steps: weights.steps,
+            linear: weights.linear,
+            exact: weights.exact,
+        },
+    };
+    write(&header, record, tensors(weights))
+}
+
+fn tensors(weights: &SolverWeights) -> Vec<(String, Tensor)> {
+    let (dim, x_dim, watched) = (weights.dim, weights.x_dim, weights.watched.len());
+    let known = weights.multipliers.constant.len();
+    let flat = |pairs: &[(f64, f64)]| -> Vec<f64> {
+        pairs.iter().flat_map(|(low, high)| [*low, *high]).collect()
+    };
+    let (bounds, x_range) = (flat(&weights.bounds), flat(&weights.x_range));
+    let doubles: [(&str, &[f64], Vec<usize>); 12] = [
+        ("bounds", &bounds, vec![weights.bounds.len(), 2]),
+        ("start.constant", &weights.start.constant, vec![dim]),
+        ("start.by_x", &weights.start.by_x, vec![dim, x_dim]),
+        (
+            "multipliers.constant",
+            &weights.multipliers.constant,
+            vec![known],
+        ),
+        (
+            "multipliers.by_x",
+            &weights.multipliers.by_x,
+            vec![known, x_dim],
+        ),
+        ("anchor.constant", &weights.anchor.constant, vec![dim]),
+        ("anchor.by_x", &weights.anchor.by_x, vec![dim, x_dim]),
+        ("metric", &weights.metric, vec![dim, dim]),
+        ("pulls", &weights.pulls, vec![watched, dim]),
+        ("gram", &weights.gram, vec![watched, watched]),
+        ("margins", &weights.margins, vec![watched]),
+        ("x_range", &x_range, vec![x_dim, 2]),
+    ];
+    let doubles = doubles.into_iter().map(|(name, values, shape)| {
+        let bytes = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        (name, Dtype::F64, shape, bytes)
+    });
+    let integers = [("watched", &weights.watched), ("active", &weights.active)];
+    let integers = integers.into_iter().map(|(name, values)| {
+        // Validation has compared them with the number of rows.
+        let bytes = values
+            .iter()
+            .flat_map(|value| (*value as u32).to_le_bytes());
+        (name, Dtype::U32, vec![values.len()], bytes.collect())
+    });
+    let all = doubles.chain(integers);
+    // Arrays without elements are not stored; the reader knows their shapes.
+    let stored = all.filter(|(_, _, shape, _)| !shape.contains(&0));
+    stored
+        .map(|(name, element, shape, bytes)| {
+            let tensor = Tensor {
+                element,
+                shape,
+                bytes,
+            };
+            (format!("solver.{name}"), tensor)
+        })
+        .collect()
+}

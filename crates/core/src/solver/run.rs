@@ -1,0 +1,275 @@
+//! One answer.
+
+use super::active_set::Ending;
+use super::vector::{add, affine, dot};
+use super::{Answer, Functions, SolveOutcome, Solver, SolverWorkspace};
+
+/// Steps beyond the trained number, where these end outside the set and far from it.
+const MORE_STEPS: usize = 6;
+/// How far an answer may be pulled toward the anchor, as a part of the way, before more steps are tried.
+const SHORT_PULL: f64 = 1e-3;
+/// A pull ends this part of the way before the boundary, so that rounding leaves it inside.
+const INSIDE: f64 = 1e-12;
+/// Bisections of the way to the anchor, where the chord does not lead inside.
+const BISECTIONS: usize = 40;
+/// Parts of the margins that a step aims for, in turn, if no point of the linearised set keeps more.
+const MARGINS: [f64; 3] = [1.0, 0.25, 0.0];
+
+impl<F: Functions> Solver<F> {
+    pub(super) fn run(&self, x: &[f64], work: &mut SolverWorkspace) -> Answer {
+        let weights = &self.weights;
+        let within = |(x, (low, high)): (&f64, &(f64, f64))| low <= x && x <= high;
+        let x_in_range = x.iter().zip(&weights.x_range).all(within);
+        let answer = |outcome, objective| Answer {
+            outcome,
+            objective,
+            x_in_range,
+        };
+        if !x.iter().all(|x| x.is_finite()) {
+            work.y.copy_from_slice(&weights.start.constant);
+            return answer(SolveOutcome::NotFinite, f64::NAN);
+        }
+        self.begin(x, work);
+        let mut objective = self.evaluate(x, work);
+        let mut least = f64::INFINITY;
+        for step in 0..weights.steps + MORE_STEPS {
+            let violation = violation(&work.constraints);
+            if step >= weights.steps {
+                if violation <= 0.0 && objective.is_finite() {
+                    return answer(SolveOutcome::Solved, objective);
+                }
+                if step == weights.steps
+                    && let Some(objective) = self.pull(x, work, SHORT_PULL)
+                {
+                    return answer(SolveOutcome::Pulled, objective);
+                }
+                if violation < least {
+                    least = violation;
+                    work.least_violating.copy_from_slice(&work.y);
+                }
+                if step == weights.steps {
+                    // The pull may have left another point's state behind.
+                    objective = self.evaluate(x, work);
+                }
+            }
+            if !self.step(x, work, weights.exact && step == 0) {
+                break;
+            }
+            objective = self.evaluate(x, work);
+        }
+        if violation(&work.constraints) <= 0.0 && objective.is_finite() {
+            return answer(SolveOutcome::Solved, objective);
+        }
+        if let Some(objective) = self.pull(x, work, 1.0) {
+            return answer(SolveOutcome::Pulled, objective);
+        }
+        let mut objective = self.evaluate(x, work);
+        if least < violation(&work.constraints) {
+            work.y.copy_from_slice(&work.least_violating);
+            objective = self.evaluate(x, work);
+        }
+        answer(SolveOutcome::MaybeInfeasible, objective)
+    }
+
+    /// The learned start.
+    fn begin(&self, x: &[f64], work: &mut SolverWorkspace) {
+        let weights = &self.weights;
+        affine(&weights.start.constant, &weights.start.by_x, x, &mut work.y);
+        // Nothing of the last answer, so that an answer depends on x alone.
+        work.memory.fill(0.0);
+        work.guess.clear();
+        work.guess.extend(&weights.active);
+        if weights.linear || weights.multipliers.constant.is_empty() {
+            work.carried.fill(0.0);
+            return;
+        }
+        let learned = &weights.multipliers;
+        affine(&learned.constant, &learned.by_x, x, &mut work.carried);
+        let is_active = |place: &usize| weights.active.binary_search(place).is_ok();
+        for (place, value) in work.carried.iter_mut().enumerate() {
+            // Rows that are rarely active have multipliers that an affine map cannot know.
+            *value = if is_active(&place) {
+                value.max(0.0)
+            } else {
+                0.0
+            };
+        }
+    }
+
+    /// f and c at y, bounds included.
+    fn evaluate(&self, x: &[f64], work: &mut SolverWorkspace) -> f64 {
+        let (own, bounds) = work.constraints.split_at_mut(self.weights.rows);
+        let objective = self.functions.values(&work.y, x, own, &mut work.memory);
+        bound_values(&self.weights.bounds, &work.y, bounds);
+        objective
+    }
+
+    /// One step from the point of the last evaluation; false where there is none, and y has not moved.
+    fn step(&self, x: &[f64], work: &mut SolverWorkspace, stationary: bool) -> bool {
+        let weights = &self.weights;
+        if stationary {
+            work.direction.fill(0.0);
+            for (q, row) in work.q.iter_mut().zip(&weights.watched) {
+                *q = work.constraints[*row];
+            }
+        } else {
+            self.descend(x, work);
+        }
+        for part in MARGINS {
+            for (q, margin) in work.q.iter_mut().zip(&weights.margins) {
+                *q += part * margin;
+            }
+            let ending = work.program.solve(&weights.gram, &work.q, &work.guess);
+            if ending == Ending::Optimal {
+                self.advance(work);
+                return true;
+            }
+            for (q, margin) in work.q.iter_mut().zip(&weights.margins) {
+                *q -= part * margin;
+            }
+        }
+        false
+    }
+
+    /// The step without constraints, and what they would be after it.
+    fn descend(&self, x: &[f64], work: &mut SolverWorkspace) {
+        let weights = &self.weights;
+        let (rows, dim) = (weights.rows, weights.dim);
+        work.by_row.fill(0.0);
+        for (row, multiplier) in weights.watched.iter().zip(&work.carried) {
+            work.by_row[*row] = *multiplier;
+        }
+        let (own, bounds) = work.by_row.split_at(rows);
+        let memory = &mut work.memory;
+        self.functions
+            .gradient(&work.y, x, own, &mut work.gradient, memory);
+        for (gradient, pair) in work.gradient.iter_mut().zip(bounds.chunks_exact(2)) {
+            *gradient += pair[0] - pair[1];
+        }
+        for (row, direction) in weights.metric.chunks_exact(dim).zip(&mut work.direction) {
+            *direction = -dot(row, &work.gradient);
+        }
+        // The Jacobian of training stands in for the one at hand: near the optimum the direction is short.
+        let pulls = weights.pulls.chunks_exact(dim);
+        for ((q, row), pull) in work.q.iter_mut().zip(&weights.watched).zip(pulls) {
+            *q = work.constraints[*row] - dot(pull, &work.gradient);
+        }
+        let count = work.q.len();
+        for (place, multiplier) in work.carried.iter().enumerate() {
+            if *multiplier != 0.0 {
+                add(
+                    &mut work.q,
+                    *multiplier,
+                    &weights.gram[place * count..][..count],
+                );
+            }
+        }
+    }
+
+    /// y moves by the direction, bent by the multipliers.
+    fn advance(&self, work: &mut SolverWorkspace) {
+        let dim = self.weights.dim;
+        add(&mut work.y, 1.0, &work.direction);
+        let multipliers = work.program.multipliers.iter().zip(&mut work.carried);
+        for (place, (multiplier, carried)) in multipliers.enumerate() {
+            let change = multiplier - *carried;
+            if change != 0.0 {
+                let pull = &self.weights.pulls[place * dim..][..dim];
+                add(&mut work.y, -change, pull);
+            }
+            // Where rows are linear, multipliers cancel.
+            *carried = if self.weights.linear {
+                0.0
+            } else {
+                *multiplier
+            };
+        }
+        work.guess.clear();
+        work.guess.extend(&work.program.active);
+    }
+
+    /// Moves y toward the anchor until it is feasible, by at most this part of the way. The objective there.
+    /// On failure y is where it was.
+    fn pull(&self, x: &[f64], work: &mut SolverWorkspace, most: f64) -> Option<f64> {
+        let anchor = &self.weights.anchor;
+        work.direction.copy_from_slice(&work.y);
+        affine(&anchor.constant, &anchor.by_x, x, &mut work.anchor);
+        work.anchor_constraints.copy_from_slice(&work.constraints);
+        work.y.copy_from_slice(&work.anchor);
+        let at_anchor = self.evaluate(x, work);
+        core::mem::swap(&mut work.constraints, &mut work.anchor_constraints);
+        let found = if at_anchor.is_finite() && violation(&work.anchor_constraints) <= 0.0 {
+            self.pull_to(x, work, most)
+        } else {
+            None
+        };
+        if found.is_none() {
+            work.y.copy_from_slice(&work.direction);
+        }
+        found
+    }
+
+    /// Between a feasible anchor and `direction`, the point that the steps ended at.
+    fn pull_to(&self, x: &[f64], work: &mut SolverWorkspace, most: f64) -> Option<f64> {
+        // The chord of a convex function lies above it, so that its root is inside.
+        let values = work.constraints.iter().zip(&work.anchor_constraints);
+        let chords = values.filter(|(value, _)| **value > 0.0);
+        let mut share = chords.fold(1.0_f64, |share, (value, inside)| {
+            let root = inside / (inside - value);
+            if root < share { root } else { share }
+        });
+        let (mut feasible, mut outside) = (0.0, 1.0);
+        let mut objective = None;
+        share *= 1.0 - INSIDE;
+        for round in 0..BISECTIONS {
+            if 1.0 - share > most {
+                return None;
+            }
+            let ends = work.direction.iter().zip(&work.anchor);
+            for (y, (end, anchor)) in work.y.iter_mut().zip(ends) {
+                *y = anchor + share * (end - anchor);
+            }
+            let value = self.evaluate(x, work);
+            let inside = value.is_finite() && violation(&work.constraints) <= 0.0;
+            if inside && (round == 0 || outside - share < 1e-3 * (1.0 - share)) {
+                return Some(value);
+            }
+            if inside {
+                (feasible, objective) = (share, Some(value));
+            } else {
+                outside = share;
+            }
+            share = 0.5 * (feasible + outside);
+        }
+        // The last point that was inside, evaluated again.
+        objective?;
+        let ends = work.direction.iter().zip(&work.anchor);
+        for (y, (end, anchor)) in work.y.iter_mut().zip(ends) {
+            *y = anchor + feasible * (end - anchor);
+        }
+        let value = self.evaluate(x, work);
+        (violation(&work.constraints) <= 0.0).then_some(value)
+    }
+}
+
+/// y − high and low − y, coordinate by coordinate.
+fn bound_values(bounds: &[(f64, f64)], y: &[f64], values: &mut [f64]) {
+    let pairs = values.chunks_exact_mut(2);
+    for ((pair, (low, high)), y) in pairs.zip(bounds).zip(y) {
+        (pair[0], pair[1]) = (y - high, low - y);
+    }
+}
+
+/// The largest constraint; infinite if one is NaN.
+fn violation(constraints: &[f64]) -> f64 {
+    let mut most = f64::NEG_INFINITY;
+    for value in constraints {
+        if value.is_nan() {
+            return f64::INFINITY;
+        }
+        if *value > most {
+            most = *value;
+        }
+    }
+    most
+}

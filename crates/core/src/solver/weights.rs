@@ -1,0 +1,137 @@
+//! What a solver knows of a problem, as plain data.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use crate::validate::{MAX_WIDTH, WeightsError, dimension, limit};
+
+/// The most constraints, bounds of y included.
+pub(crate) const MAX_ROWS: usize = 1 << 16;
+/// The most steps per answer.
+pub(crate) const MAX_STEPS: usize = 64;
+
+/// constant + by_x · x
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct AffineMap {
+    /// The value at x = 0.
+    pub constant: Vec<f64>,
+    /// `[output][x]`
+    pub by_x: Vec<f64>,
+}
+
+/// A solver's start, metric and sensitivities. Training makes them; a [`Solver`](crate::Solver) runs them.
+///
+/// With P = Z (Zᵀ H Z)⁻¹ Zᵀ, where Z spans the directions that the equations leave and H is a Hessian of the
+/// Lagrangian, a step from y moves by −P times a gradient. Row i of the *watched* constraints bends that step
+/// by `pulls[i]` = P ∇c_i per unit of its multiplier, and changes the others by `gram[i]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SolverWeights {
+    /// Dimension of y.
+    pub dim: usize,
+    /// Dimension of x.
+    pub x_dim: usize,
+    /// Constraints of the functions, without bounds.
+    pub rows: usize,
+    /// Bounds of y, or none. As constraints they follow those of the functions: y0 − high, low − y0, …
+    pub bounds: Vec<(f64, f64)>,
+    /// First guess of y, which obeys the equations.
+    pub start: AffineMap,
+    /// First guess of the watched constraints' multipliers; empty for zeros.
+    pub multipliers: AffineMap,
+    /// A point inside the set, which obeys the equations.
+    pub anchor: AffineMap,
+    /// P, `[y][y]`
+    pub metric: Vec<f64>,
+    /// Constraints that take part in steps; the others are only verified.
+    pub watched: Vec<usize>,
+    /// `[watched][y]`
+    pub pulls: Vec<f64>,
+    /// `[watched][watched]`
+    pub gram: Vec<f64>,
+    /// How far inside the watched constraints a step aims.
+    pub margins: Vec<f64>,
+    /// Places in `watched` that are active most often.
+    pub active: Vec<usize>,
+    /// Steps per answer.
+    pub steps: usize,
+    /// The Jacobian of the watched constraints does not depend on y.
+    pub linear: bool,
+    /// The start is the minimiser without constraints, and `metric` the objective's own: with linear
+    /// constraints one step is exact.
+    pub exact: bool,
+    /// The x that training saw: the lowest and the highest of each coordinate.
+    pub x_range: Vec<(f64, f64)>,
+}
+
+impl SolverWeights {
+    /// Number of constraints, bounds included.
+    pub fn all_rows(&self) -> usize {
+        self.rows + 2 * self.bounds.len()
+    }
+
+    /// Checks every size and number. Weights that pass run without a panic.
+    ///
+    /// # Errors
+    /// The first fault, as a [`WeightsError`] that names the part and the values.
+    pub fn validate(&self) -> Result<(), WeightsError> {
+        let (dim, x_dim, watched) = (self.dim, self.x_dim, self.watched.len());
+        if dim == 0 {
+            return Err(WeightsError::Empty { part: "dim".into() });
+        }
+        limit(|| "solver.dim".into(), dim, MAX_WIDTH)?;
+        limit(|| "solver.x_dim".into(), x_dim, MAX_WIDTH)?;
+        limit(|| "solver.rows".into(), self.rows, MAX_ROWS)?;
+        limit(|| "solver.steps".into(), self.steps, MAX_STEPS)?;
+        limit(|| "solver.watched".into(), watched, self.all_rows())?;
+        let known = if self.multipliers.constant.is_empty() {
+            0
+        } else {
+            watched
+        };
+        let bounded = if self.bounds.is_empty() { 0 } else { dim };
+        dimension(|| "solver.bounds".into(), self.bounds.len(), bounded)?;
+        dimension(|| "solver.x_range".into(), self.x_range.len(), x_dim)?;
+        let parts = [
+            ("start.constant", &self.start.constant, dim),
+            ("start.by_x", &self.start.by_x, dim * x_dim),
+            ("multipliers.constant", &self.multipliers.constant, known),
+            ("multipliers.by_x", &self.multipliers.by_x, known * x_dim),
+            ("anchor.constant", &self.anchor.constant, dim),
+            ("anchor.by_x", &self.anchor.by_x, dim * x_dim),
+            ("metric", &self.metric, dim * dim),
+            ("pulls", &self.pulls, watched * dim),
+            ("gram", &self.gram, watched * watched),
+            ("margins", &self.margins, watched),
+        ];
+        for (part, values, expected) in parts {
+            dimension(
+                || format!("the length of solver.{part}"),
+                values.len(),
+                expected,
+            )?;
+            if let Some(index) = values.iter().position(|value| !value.is_finite()) {
+                return Err(WeightsError::NotFinite {
+                    part: format!("solver.{part}"),
+                    index,
+                    value: values[index] as f32,
+                });
+            }
+        }
+        let places = [
+            ("watched", &self.watched, self.all_rows()),
+            ("active", &self.active, watched),
+        ];
+        for (part, places, end) in places {
+            for (index, place) in places.iter().enumerate() {
+                limit(|| format!("solver.{part}[{index}] + 1"), place + 1, end)?;
+                // In order, so that no row is there twice.
+                if index > 0 && places[index - 1] >= *place {
+                    let (found, limit) = (places[index - 1], *place);
+                    let part = format!("solver.{part}[{}] + 1", index - 1);
+                    return Err(WeightsError::TooLarge { part, found, limit });
+                }
+            }
+        }
+        Ok(())
+    }
+}

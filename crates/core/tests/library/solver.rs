@@ -1,0 +1,211 @@
+//! Answers of a solver with weights made by hand: half the squared distance to x, over a set.
+
+use fabproj_core::{
+    AffineMap, Answer, CallError, FormatError, Functions, LatentSet, SolveOutcome, Solver,
+    SolverWeights, Weights, WeightsError,
+};
+
+use crate::common::counting::counted;
+
+/// ½ ‖y − x‖² within a ring: 1 ≤ ‖y‖² ≤ 4, and y0 ≤ 1.5. Fails left of -3, as a simulation might.
+struct Ring;
+
+impl Functions for Ring {
+    fn dim(&self) -> usize {
+        2
+    }
+    fn x_dim(&self) -> usize {
+        2
+    }
+    fn rows(&self) -> usize {
+        3
+    }
+    fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], _: &mut [f64]) -> f64 {
+        let square = y[0] * y[0] + y[1] * y[1];
+        constraints.copy_from_slice(&[square - 4.0, 1.0 - square, y[0] - 1.5]);
+        if y[0] < -3.0 {
+            return f64::NAN;
+        }
+        0.5 * ((y[0] - x[0]).powi(2) + (y[1] - x[1]).powi(2))
+    }
+    fn gradient(&self, y: &[f64], x: &[f64], weights: &[f64], gradient: &mut [f64], _: &mut [f64]) {
+        for i in 0..2 {
+            gradient[i] = y[i] - x[i] + 2.0 * (weights[0] - weights[1]) * y[i];
+        }
+        gradient[0] += weights[2];
+    }
+    fn slopes(&self, y: &[f64], _: &[f64], d: &[f64], slopes: &mut [f64], _: &mut [f64]) {
+        let along = 2.0 * (y[0] * d[0] + y[1] * d[1]);
+        slopes.copy_from_slice(&[along, -along, d[0]]);
+    }
+}
+
+/// Made around the point (0, 1.9). The Hessian of the Lagrangian is between 1 and 2 times the identity.
+fn weights() -> SolverWeights {
+    let metric = 1.0 / 1.5;
+    let slopes = [0.0, 3.8, 0.0, -3.8, 1.0, 0.0];
+    let rows: Vec<&[f64]> = slopes.chunks_exact(2).collect();
+    let product = |a: &[f64], b: &[f64]| metric * (a[0] * b[0] + a[1] * b[1]);
+    let gram = rows.iter().flat_map(|a| rows.iter().map(|b| product(a, b)));
+    SolverWeights {
+        dim: 2,
+        x_dim: 2,
+        rows: 3,
+        bounds: vec![(-2.5, 2.5), (-2.5, f64::INFINITY)],
+        start: AffineMap {
+            constant: vec![0.0, 1.9],
+            by_x: vec![0.0; 4],
+        },
+        multipliers: AffineMap::default(),
+        anchor: AffineMap {
+            constant: vec![0.0, 1.5],
+            by_x: vec![0.0; 4],
+        },
+        metric: vec![metric, 0.0, 0.0, metric],
+        watched: vec![0, 1, 2],
+        gram: gram.collect(),
+        pulls: slopes.map(|slope| metric * slope).to_vec(),
+        margins: vec![0.0; 3],
+        active: vec![0],
+        steps: 6,
+        linear: false,
+        exact: false,
+        x_range: vec![(-1.0, 1.0), (1.0, 4.0)],
+    }
+}
+
+#[test]
+fn answers_are_feasible_and_near_the_best() {
+    let solver = Solver::new(weights(), Ring).unwrap();
+    for i in 0..200 {
+        let x = [
+            (f64::from(i) * 0.7).sin(),
+            2.5 + 1.4 * (f64::from(i) * 1.3).sin(),
+        ];
+        let (y, answer) = solver.solve(&x).unwrap();
+        assert!(answer.outcome.is_verified() && answer.x_in_range);
+        let square = y[0] * y[0] + y[1] * y[1];
+        assert!((1.0..=4.0).contains(&square) && y[0] <= 1.5);
+        let length = x[0].hypot(x[1]);
+        let best = 0.5 * (length - length.min(2.0)).powi(2);
+        assert!(
+            answer.objective < best + 0.02,
+            "{x:?}: {} but {best}",
+            answer.objective
+        );
+    }
+}
+
+#[test]
+fn x_far_outside_is_flagged_and_answered() {
+    let solver = Solver::new(weights(), Ring).unwrap();
+    for x in [[100.0, -50.0], [-40.0, 3.0], [0.0, 1e9], [-1e100, 1e100]] {
+        let (y, answer) = solver.solve(&x).unwrap();
+        assert!(!answer.x_in_range);
+        assert!(answer.outcome.is_verified(), "{x:?}: {}", answer.outcome);
+        let square = y[0] * y[0] + y[1] * y[1];
+        assert!((1.0..=4.0).contains(&square) && y[0] <= 1.5);
+    }
+    let (y, answer) = solver.solve(&[f64::INFINITY, 0.0]).unwrap();
+    assert_eq!(answer.outcome, SolveOutcome::NotFinite);
+    assert!(y.iter().all(|y| y.is_finite()) && answer.objective.is_nan());
+}
+
+#[test]
+fn without_a_feasible_point_the_least_violating_is_returned() {
+    let mut empty = weights();
+    empty.bounds = vec![(-0.5, 0.5), (-0.5, 0.5)];
+    let solver = Solver::new(empty, Ring).unwrap();
+    let (_, answer) = solver.solve(&[0.0, 2.0]).unwrap();
+    assert_eq!(answer.outcome, SolveOutcome::MaybeInfeasible);
+    assert!(!answer.outcome.is_verified());
+}
+
+#[test]
+fn calls_do_not_allocate_and_rows_equal_points() {
+    let solver = Solver::new(weights(), Ring).unwrap();
+    let mut workspace = solver.workspace();
+    let rows = 50_i32;
+    let x: Vec<f64> = (0..2 * rows)
+        .map(|i| 2.0 + (f64::from(i) * 0.9).sin())
+        .collect();
+    let rows = rows as usize;
+    let mut y = vec![0.0; 2 * rows];
+    let mut answers = vec![Answer::default(); rows];
+    let (result, count) =
+        counted(|| solver.solve_rows_into(&x, &mut y, &mut answers, &mut workspace));
+    result.unwrap();
+    assert_eq!(count.allocations, 0);
+    for (row, x) in x.chunks_exact(2).enumerate() {
+        let (point, answer) = solver.solve(x).unwrap();
+        assert_eq!((&point[..], answer), (&y[2 * row..][..2], answers[row]));
+    }
+}
+
+#[test]
+fn misuse_is_refused() {
+    let solver = Solver::new(weights(), Ring).unwrap();
+    let error = solver.solve(&[0.0]).unwrap_err();
+    assert!(matches!(
+        error,
+        CallError::Length {
+            argument: "x",
+            expected: 2,
+            found: 1
+        }
+    ));
+    let mut other = weights();
+    (other.watched, other.active) = (vec![0], vec![]);
+    (other.pulls, other.gram, other.margins) = (vec![0.0, 3.8], vec![14.44], vec![0.0]);
+    let other = Solver::new(other, Ring).unwrap();
+    let error = solver.solve_into(&[0.0; 2], &mut [0.0; 2], &mut other.workspace());
+    assert_eq!(error.unwrap_err(), CallError::Workspace);
+    let faults: [fn(&mut SolverWeights); 6] = [
+        |weights| weights.gram[3] = f64::NAN,
+        |weights| weights.watched[2] = 1,
+        |weights| weights.watched[2] = 99,
+        |weights| weights.active.push(7),
+        |weights| weights.margins.truncate(2),
+        |weights| weights.rows = 4,
+    ];
+    for fault in faults {
+        let mut bad = weights();
+        fault(&mut bad);
+        assert!(Solver::new(bad, Ring).is_err());
+    }
+    assert!(matches!(
+        SolverWeights {
+            dim: 0,
+            ..weights()
+        }
+        .validate(),
+        Err(WeightsError::Empty { .. })
+    ));
+}
+
+#[test]
+fn files_keep_every_bit() {
+    let bytes = weights().to_bytes().unwrap();
+    assert_eq!(SolverWeights::from_bytes(&bytes).unwrap(), weights());
+    assert_eq!(
+        Weights::from_bytes(&bytes).unwrap_err(),
+        FormatError::Solver
+    );
+    let disc = LatentSet::Ball {
+        radius: 0.5,
+        smooth: None,
+    };
+    let projector = Weights::identity(2, disc).to_bytes().unwrap();
+    assert_eq!(
+        SolverWeights::from_bytes(&projector).unwrap_err(),
+        FormatError::NoSolver
+    );
+    // Every byte that can be wrong is refused or gives weights that validate.
+    for place in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 0x5A;
+        if let Ok(read) = SolverWeights::from_bytes(&damaged) {
+            read.validate().unwrap();
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Problems that papers measure themselves on, made from their seeds.
+
+use fabproj::set::Equation;
+use fabproj::solve::{Functions, Problem};
+use rand_mt::Mt as Mt19937;
+
+/// NumPy's `RandomState`: the numbers that the papers' generators draw.
+pub struct RandomState {
+    generator: Mt19937,
+    kept: Option<f64>,
+}
+
+impl RandomState {
+    pub fn new(seed: u32) -> Self {
+        Self {
+            generator: Mt19937::new(seed),
+            kept: None,
+        }
+    }
+
+    /// `rand()`
+    pub fn unit(&mut self) -> f64 {
+        let (a, b) = (
+            self.generator.next_u32() >> 5,
+            self.generator.next_u32() >> 6,
+        );
+        (f64::from(a) * 67_108_864.0 + f64::from(b)) / 9_007_199_254_740_992.0
+    }
+
+    /// `normal()`: the polar method, whose second number is kept.
+    pub fn normal(&mut self) -> f64 {
+        if let Some(kept) = self.kept.take() {
+            return kept;
+        }
+        loop {
+            let (a, b) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
+            let square = a * a + b * b;
+            if square < 1.0 && square != 0.0 {
+                let factor = (-2.0 * square.ln() / square).sqrt();
+                self.kept = Some(factor * a);
+                return factor * b;
+            }
+        }
+    }
+
+    pub fn many(&mut self, count: usize, mut one: impl FnMut(&mut Self) -> f64) -> Vec<f64> {
+        (0..count).map(|_| one(self)).collect()
+    }
+}
+
+/// Minimise ½ Σ q_i y_i² + Σ p_i y_i (or p_i sin y_i) with A y = x and ½ Σ_j H_ij y_j² + G_i y ≤ h_i.
+#[derive(Clone)]
+pub struct Family {
+    pub q: Vec<f64>,
+    pub p: Vec<f64>,
+    pub a: Vec<f64>,
+    pub g: Vec<f64>,
+    pub h: Vec<f64>,
+    /// Empty for linear constraints.
+    pub curvature: Vec<f64>,
+    pub sine: bool,
+    pub x_limit: f64,
+    /// The x of the paper's own data set, row by row.
+    pub x: Vec<f64>,
+}
+
+impl Family {
+    /// DC3's quadratic programs, `[dimension, equations, inequalities]`, and the variant with sines.
+    pub fn dc3(sizes: [usize; 3], sine: bool, seed: u32) -> Self {
+        let [dim, equations, rows] = sizes;
+        let mut random = RandomState::new(seed);
+        let q = random.many(dim, RandomState::unit);
+        let p = random.many(dim, RandomState::unit);
+        let a = random.many(equations * dim, RandomState::normal);
+        let x = random.many(10_000 * equations, |random| 2.0 * random.unit() - 1.0);
+        let g = random.many(rows * dim, RandomState::normal);
+        let h = reach(&g, &a, dim, equations, 1.0);
+        let (curvature, x_limit) = (Vec::new(), 1.0);
+        Self {
+            q,
+            p,
+            a,
+            g,
+            h,
+            curvature,
+            sine,
+            x_limit,
+            x,
+        }
+    }
+
+    /// Convex quadratic constraints, by the generator of Homeomorphic Projection.
+    pub fn qcqp(sizes: [usize; 3], seed: u32) -> Self {
+        let [dim, equations, rows] = sizes;
+        let mut random = RandomState::new(seed);
+        let signed = |random: &mut RandomState| 2.0 * random.unit() - 1.0;
+        let q = random.many(dim, |random| 0.5 * random.unit());
+        let p = random.many(dim, signed);
+        let a = random.many(equations * dim, signed);
+        let x = random.many(2_000 * equations, |random| random.unit() - 0.5);
+        let g = random.many(rows * dim, signed);
+        let h = reach(&g, &a, dim, equations, 1.0);
+        let curvature = random.many(rows * dim, |random| 0.1 * random.unit());
+        Self {
+            q,
+            p,
+            a,
+            g,
+            h,
+            curvature,
+            sine: false,
+            x_limit: 0.5,
+            x,
+        }
+    }
+
+    pub fn equations(&self) -> usize {
+        self.a.len() / self.p.len()
+    }
+
+    pub fn problem(&self, name: &str) -> Problem {
+        let (dim, equations) = (self.dim(), self.equations());
+        let rows = self.a.chunks_exact(dim).enumerate();
+        let stated = rows.map(|(i, normal)| {
+            let mut slopes = vec![0.0; equations];
+            slopes[i] = 1.0;
+            let normal = normal.to_vec();
+            Equation {
+                normal,
+                constant: 0.0,
+                slopes,
+            }
+        });
+        Problem::new(name, self.clone())
+            .with_equations(stated.collect())
+            .with_x(vec![(-self.x_limit, self.x_limit); equations])
+    }
+
+    /// The largest |A y − x|.
+    pub fn off_equations(&self, y: &[f64], x: &[f64]) -> f64 {
+        let rows = self.a.chunks_exact(y.len()).zip(x);
+        let off = rows.map(|(row, x)| (dot(row, y) - x).abs());
+        off.fold(0.0, f64::max)
+    }
+}
+
+impl Functions for Family {
+    fn dim(&self) -> usize {
+        self.p.len()
+    }
+
+    fn x_dim(&self) -> usize {
+        self.equations()
+    }
+
+    fn rows(&self) -> usize {
+        self.h.len()
+    }
+
+    fn values(&self, y: &[f64], _: &[f64], constraints: &mut [f64], _: &mut [f64]) -> f64 {
+        let rows = self.g.chunks_exact(y.len()).zip(&self.h);
+        for (value, (row, limit)) in constraints.iter_mut().zip(rows) {
+            *value = dot(row, y) - limit;
+        }
+        let curved = self.curvature.chunks_exact(y.len());
+        for (value, row) in constraints.iter_mut().zip(curved) {
+            *value += 0.5 * dot3(row, y, y);
+        }
+        let linear = if self.sine {
+            self.p.iter().zip(y).map(|(p, y)| p * y.sin()).sum()
+        } else {
+            dot(&self.p, y)
+        };
+        0.5 * dot3(&self.q, y, y) + linear
+    }
+
+    fn gradient(&self, y: &[f64], _: &[f64], weights: &[f64], gradient: &mut [f64], _: &mut [f64]) {
+        let terms = self.q.iter().zip(&self.p).zip(y);
+        for (gradient, ((q, p), y)) in gradient.iter_mut().zip(terms) {
+            *gradient = q * y + if self.sine { p * y.cos() } else { *p };
+        }
+        for (i, weight) in weights
+            .iter()
+            .enumerate()
+            .filter(|(_, weight)| **weight != 0.0)
+        {
+            let row = &self.g[i * y.len()..][..y.len()];
+            if self.curvature.is_empty() {
+                for (gradient, g) in gradient.iter_mut().zip(row) {
+                    *gradient += weight * g;
+                }
+            } else {
+                let bent = self.curvature[i * y.len()..].iter().zip(y);
+                for (gradient, (g, (h, y))) in gradient.iter_mut().zip(row.iter().zip(bent)) {
+                    *gradient += weight * (g + h * y);
+                }
+            }
+        }
+    }
+
+    fn slopes(&self, y: &[f64], _: &[f64], direction: &[f64], slopes: &mut [f64], _: &mut [f64]) {
+        for (slope, row) in slopes.iter_mut().zip(self.g.chunks_exact(y.len())) {
+            *slope = dot(row, direction);
+        }
+        let curved = self.curvature.chunks_exact(y.len());
+        for (slope, row) in slopes.iter_mut().zip(curved) {
+            *slope += dot3(row, y, direction);
+        }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+fn dot3(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
+    let (a, a_rest) = a.as_chunks::<8>();
+    let ((b, b_rest), (c, c_rest)) = (b.as_chunks::<8>(), c.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for ((a, b), c) in a.iter().zip(b).zip(c) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane] * c[lane];
+        }
+    }
+    let rest = a_rest.iter().zip(b_rest).zip(c_rest);
+    sums.iter().sum::<f64>() + rest.map(|((a, b), c)| a * b * c).sum::<f64>()
+}
+
+/// part · Σ_j |G A⁺|_ij: the constraints hold at A⁺ x for all x between −1 and 1.
+fn reach(g: &[f64], a: &[f64], dim: usize, equations: usize, part: f64) -> Vec<f64> {
+    let row = |i: usize| &a[i * dim..][..dim];
+    let square: Vec<Vec<f64>> = (0..equations)
+        .map(|i| (0..equations).map(|j| dot(row(i), row(j))).collect())
+        .collect();
+    let sides: Vec<Vec<f64>> = g
+        .chunks_exact(dim)
+        .map(|g| (0..equations).map(|i| dot(row(i), g)).collect())
+        .collect();
+    let solved = eliminate(square, sides);
+    let sums = solved
+        .iter()
+        .map(|row| row.iter().map(|value| value.abs()).sum::<f64>());
+    sums.map(|sum| part * sum).collect()
+}
+
+/// Solves matrix · v = side for several sides, with pivots.
+fn eliminate(mut matrix: Vec<Vec<f64>>, mut sides: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let size = matrix.len();
+    for column in 0..size {
+        let magnitude = |row: usize| matrix[row][column].abs();
+        let best = (column..size).max_by(|a, b| magnitude(*a).total_cmp(&magnitude(*b)));
+        let best = best.expect("rows");
+        matrix.swap(column, best);
+        sides.iter_mut().for_each(|side| side.swap(column, best));
+        let pivot = matrix[column].clone();
+        for row in (0..size).filter(|row| *row != column) {
+            let factor = matrix[row][column] / pivot[column];
+            for (value, pivot) in matrix[row].iter_mut().zip(&pivot).skip(column) {
+                *value -= factor * pivot;
+            }
+            for side in &mut sides {
+                side[row] -= factor * side[column];
+            }
+        }
+    }
+    for side in &mut sides {
+        for (row, value) in side.iter_mut().enumerate() {
+            *value /= matrix[row][row];
+        }
+    }
+    sides
+}

@@ -1,0 +1,128 @@
+//! How far from optimal answers are, on x that training has not seen.
+
+use fabproj_core::{Functions, SolveOutcome, Solver};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::label;
+use super::problem::Problem;
+use super::reduced::Reduced;
+use super::train::{SolveError, apply, draw, relative_gap};
+
+/// What [`certify`] measures on.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GapPlan {
+    /// Number of x. 500
+    pub samples: usize,
+    /// Their seed. It differs from the training's whatever both are.
+    pub seed: u64,
+}
+
+impl Default for GapPlan {
+    fn default() -> Self {
+        Self {
+            samples: 500,
+            seed: 0,
+        }
+    }
+}
+
+/// Feasibility and relative gap (f − f*) / |f*| of answers on fresh x.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GapCertificate {
+    /// Number of x.
+    pub samples: usize,
+    /// Answers verified to be feasible, without tolerance.
+    pub feasible: usize,
+    /// Of them, answers that had to be pulled toward the anchor.
+    pub pulled: usize,
+    /// x at which the reference found no optimum; they are not in the gaps.
+    pub without_reference: usize,
+    /// Mean gap.
+    pub mean: f64,
+    /// Median gap.
+    pub median: f64,
+    /// The gap that 99 % of answers stay below.
+    pub percentile_99: f64,
+    /// The largest gap.
+    pub worst: f64,
+    /// What gave the optima f*.
+    pub reference: String,
+    /// Seed of the x.
+    pub seed: u64,
+}
+
+/// Measures answers on fresh x. The reference is a search in f64 from the answer and from the start of the
+/// solver; the better optimum counts, so that a gap may be small and never negative beyond rounding.
+///
+/// # Errors
+/// [`SolveError`] when no optimum is found at any x.
+pub fn certify<F: Functions + Sync>(
+    problem: &Problem,
+    solver: &Solver<F>,
+    plan: &GapPlan,
+) -> Result<GapCertificate, SolveError> {
+    let reduced = Reduced::of(problem)?;
+    // Another stream than that of training, for any two seeds.
+    let seed = plan.seed ^ 0x5EED_0000_0000_0001;
+    let x = draw(problem.distribution(), problem.x_dim(), plan.samples, seed);
+    let zeros = vec![0.0; reduced.rows()];
+    // The Hessian at one optimum starts all searches, which compute their own where it serves them badly.
+    let hessian = x.iter().take(8).find_map(|x| {
+        let start = apply(&solver.weights().start, x);
+        let found = label::solve(&reduced, x, &start, &zeros, None).ok()?;
+        Some(reduced.hessian(&found.y, x, &found.multipliers))
+    });
+    let measured: Vec<(SolveOutcome, f64, Option<f64>)> = x
+        .par_iter()
+        .map(|x| {
+            let Ok((y, answer)) = solver.solve(x) else {
+                return (SolveOutcome::NotFinite, f64::NAN, None);
+            };
+            let starts = [y, apply(&solver.weights().start, x)];
+            let optima = starts.iter().filter_map(|start| {
+                let found = label::solve(&reduced, x, start, &zeros, hessian.as_ref()).ok()?;
+                Some(found.objective)
+            });
+            let best = optima.fold(None, |best: Option<f64>, new| {
+                Some(best.map_or(new, |best| best.min(new)))
+            });
+            (answer.outcome, answer.objective, best)
+        })
+        .collect();
+    let optima: Vec<f64> = measured.iter().filter_map(|one| one.2).collect();
+    if optima.is_empty() {
+        let tried = x.len();
+        return Err(SolveError::Infeasible {
+            failed: tried,
+            tried,
+        });
+    }
+    let typical = optima.iter().map(|value| value.abs()).sum::<f64>() / optima.len() as f64;
+    let feasible = measured.iter().filter(|one| one.0.is_verified());
+    let mut gaps: Vec<f64> = feasible
+        .clone()
+        .filter_map(|(_, objective, best)| Some(relative_gap(*objective, (*best)?, typical)))
+        .collect();
+    gaps.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let place = (share * gaps.len() as f64).ceil() as usize;
+        gaps.get(place.clamp(1, gaps.len().max(1)) - 1)
+            .copied()
+            .unwrap_or(f64::NAN)
+    };
+    Ok(GapCertificate {
+        samples: x.len(),
+        feasible: feasible.clone().count(),
+        pulled: feasible.filter(|one| one.0 == SolveOutcome::Pulled).count(),
+        without_reference: x.len() - optima.len(),
+        mean: gaps.iter().sum::<f64>() / gaps.len().max(1) as f64,
+        median: at(0.5),
+        percentile_99: at(0.99),
+        worst: at(1.0),
+        reference: "sequential quadratic programming in f64, two starts".into(),
+        seed: plan.seed,
+    })
+}

@@ -1,0 +1,777 @@
+//! From a problem to a solver's weights.
+
+use fabproj_core::{ActiveSet, AffineMap, Ending, Solver, SolverWeights, WeightsError};
+use rand::RngExt;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::label::{self, Label, NoLabel};
+use super::linear::fit;
+use super::problem::{Distribution, Problem, ProblemError};
+use super::quadratic::dot;
+use super::reduced::{Metric, Reduced, gram};
+use crate::set::SetError;
+
+/// Labels beside four for each coordinate of x.
+const LABELS: usize = 300;
+/// Labels that the metric is averaged over: more change it little.
+const CURVED: usize = 48;
+/// With more constraints than this, those that never come near are left out of the steps.
+const WATCH_ALL: usize = 128;
+/// A row is active in a label if its multiplier is more than this part of the largest.
+const ACTIVE: f64 = 1e-9;
+/// The Jacobian is constant if it differs by no more than this part of its largest entry.
+const CONSTANT: f64 = 1e-9;
+/// Margins against rounding, as a part of the numbers that are rounded.
+const ROUNDING: f64 = 4e-13;
+/// Margins that are tried, as parts of the spread of the optima in the metric.
+const MARGINS: [f64; 6] = [0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
+/// Depths of the anchor that are tried, as parts of the spread of the optima in the metric.
+const DEPTHS: [f64; 12] = [
+    4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4, 1e-5,
+];
+
+/// Settings of [`train`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SolveSettings {
+    /// Seed of the x that are drawn. 0
+    pub seed: u64,
+    /// Solved problems to learn from; 0 for four per coordinate of x and 300 more. 0
+    pub labels: usize,
+    /// The relative gap that no tested answer should exceed. More steps are taken until it is met. 2e-6
+    pub goal: f64,
+    /// The most steps per answer. 6
+    pub max_steps: usize,
+}
+
+impl Default for SolveSettings {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            labels: 0,
+            goal: 2e-6,
+            max_steps: 6,
+        }
+    }
+}
+
+/// Why no solver was trained.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SolveError {
+    /// Parts of the problem do not fit together.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// Equations that contradict each other.
+    #[error(transparent)]
+    Equations(#[from] SetError),
+    /// As many equations as coordinates.
+    #[error(
+        "the equations leave nothing to choose: {dim} coordinates and as many independent equations"
+    )]
+    NothingLeft {
+        /// Dimension of y.
+        dim: usize,
+    },
+    /// The objective has no minimum.
+    #[error(
+        "the objective has no lower bound at x = {x:?}: bound y, or add what is missing to the objective"
+    )]
+    Unbounded {
+        /// Where.
+        x: Vec<f64>,
+    },
+    /// Most x have no feasible point.
+    #[error("no feasible point at {failed} of {tried} x: check constraints and the region of x")]
+    Infeasible {
+        /// How many x.
+        failed: usize,
+        /// Of how many.
+        tried: usize,
+    },
+    /// The search for optima does not converge.
+    #[error(
+        "no optimum found at {failed} of {tried} x: objective and constraints must be smooth, with derivatives that are right"
+    )]
+    NotSmooth {
+        /// How many x.
+        failed: usize,
+        /// Of how many.
+        tried: usize,
+    },
+    /// The result cannot run.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+}
+
+/// What training measured of one candidate, on x that it had not learned from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Measured {
+    /// Steps per answer.
+    pub steps: usize,
+    /// The margin of the steps, as a part of the spread of the optima in the metric.
+    pub margin: f64,
+    /// Tested x.
+    pub tested: usize,
+    /// Answers that were pulled toward the anchor.
+    pub pulled: usize,
+    /// Answers that were not verified.
+    pub failed: usize,
+    /// Mean of the relative gap.
+    pub mean_gap: f64,
+    /// The largest relative gap.
+    pub worst_gap: f64,
+}
+
+/// What training did, for the model file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SolveSummary {
+    /// Optima that were learned from.
+    pub labels: usize,
+    /// x whose optimum was not found.
+    pub without_label: usize,
+    /// Different active sets among the labels.
+    pub active_sets: usize,
+    /// How the optima were found.
+    pub reference: String,
+    /// The candidate that was chosen.
+    pub chosen: Measured,
+    /// All candidates.
+    pub candidates: Vec<Measured>,
+}
+
+/// Weights of a solver and what training did.
+pub(super) fn fit_solver(
+    problem: &Problem,
+    settings: &SolveSettings,
+) -> Result<(SolverWeights, SolveSummary), SolveError> {
+    let reduced = Reduced::of(problem)?;
+    let x_dim = problem.x_dim();
+    let wanted = if settings.labels > 0 {
+        settings.labels
+    } else {
+        LABELS + 4 * x_dim
+    };
+    // The largest of few gaps says little about that of many.
+    let tests = wanted / 2;
+    let x = draw(problem.distribution(), x_dim, wanted + tests, settings.seed);
+    let all = label_all(&reduced, &x)?;
+    // The last ones test; what has no optimum is left out of both.
+    let tests = tests.min(all.len() / 3).max(1);
+    let (labels, tests) = all.split_at(all.len() - tests);
+    let plan = Plan::of(problem, &reduced, labels, &x);
+    let (chosen, candidates) = plan.choose(problem, tests, settings)?;
+    let active_sets: std::collections::BTreeSet<Vec<usize>> = labels.iter().map(active).collect();
+    let summary = SolveSummary {
+        labels: labels.len(),
+        without_label: x.len() - all.len(),
+        active_sets: active_sets.len(),
+        reference: "sequential quadratic programming, one start".into(),
+        chosen: chosen.1,
+        candidates,
+    };
+    Ok((chosen.0, summary))
+}
+
+/// x of the distribution. Rows of data come in random order, each at most once.
+pub(super) fn draw(from: &Distribution, x_dim: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    match from {
+        Distribution::Region(bounds) => {
+            let one = |_| {
+                let numbers = bounds.iter().map(|(low, high)| {
+                    let part: f64 = random.random();
+                    low + (high - low) * part
+                });
+                numbers.collect()
+            };
+            (0..count).map(one).collect()
+        }
+        Distribution::Rows(rows) => {
+            let mut rows: Vec<Vec<f64>> = if x_dim == 0 {
+                vec![Vec::new()]
+            } else {
+                rows.chunks_exact(x_dim).map(<[f64]>::to_vec).collect()
+            };
+            rows.shuffle(&mut random);
+            rows.truncate(count);
+            rows
+        }
+    }
+}
+
+/// Optima at all x that have one.
+fn label_all(reduced: &Reduced<'_>, x: &[Vec<f64>]) -> Result<Vec<Label>, SolveError> {
+    let (pilot, hessian) = pilot(reduced, x)?;
+    let found: Vec<Result<Label, NoLabel>> = x
+        .par_iter()
+        .map(|x| label::solve(reduced, x, &pilot.y, &pilot.multipliers, Some(&hessian)))
+        .collect();
+    let count = |kind| {
+        found
+            .iter()
+            .filter(|one| one.as_ref().err() == Some(&kind))
+            .count()
+    };
+    let (infeasible, slow) = (count(NoLabel::Infeasible), count(NoLabel::Slow));
+    let tried = x.len();
+    if let Some(at) = found
+        .iter()
+        .position(|one| one.as_ref().err() == Some(&NoLabel::Unbounded))
+    {
+        return Err(SolveError::Unbounded { x: x[at].clone() });
+    }
+    let labels: Vec<Label> = found.into_iter().flatten().collect();
+    if 2 * labels.len() >= tried && labels.len() >= 2 {
+        return Ok(labels);
+    }
+    Err(if infeasible >= slow {
+        let failed = infeasible;
+        SolveError::Infeasible { failed, tried }
+    } else {
+        let failed = slow;
+        SolveError::NotSmooth { failed, tried }
+    })
+}
+
+/// The first optimum, and the Hessian there: what all other searches start with.
+fn pilot(reduced: &Reduced<'_>, x: &[Vec<f64>]) -> Result<(Label, Vec<f64>), SolveError> {
+    /// x that are tried before giving up.
+    const TRIED: usize = 8;
+    let mean = mean(x.iter().map(Vec::as_slice), reduced.x_dim);
+    let middle = |(low, high): &(f64, f64)| {
+        let middle = 0.5 * low + 0.5 * high;
+        if middle.is_finite() {
+            middle
+        } else {
+            0.0_f64.clamp(*low, *high)
+        }
+    };
+    let mut tried = 0;
+    let mut last = NoLabel::Slow;
+    for x in std::iter::once(&mean).chain(x).take(TRIED) {
+        let start = if reduced.bounds.is_empty() {
+            reduced.foot(x)
+        } else {
+            reduced.bounds.iter().map(middle).collect()
+        };
+        match label::solve(reduced, x, &start, &vec![0.0; reduced.rows()], None) {
+            Ok(label) => {
+                let hessian = reduced.hessian(&label.y, x, &label.multipliers);
+                return Ok((label, hessian));
+            }
+            Err(NoLabel::Unbounded) => return Err(SolveError::Unbounded { x: x.clone() }),
+            Err(reason) => last = reason,
+        }
+        tried += 1;
+    }
+    Err(match last {
+        NoLabel::Infeasible => SolveError::Infeasible {
+            failed: tried,
+            tried,
+        },
+        _ => SolveError::NotSmooth {
+            failed: tried,
+            tried,
+        },
+    })
+}
+
+/// Rows with a multiplier.
+fn active(label: &Label) -> Vec<usize> {
+    let most = label
+        .multipliers
+        .iter()
+        .fold(0.0_f64, |most, l| most.max(*l));
+    let rows = label.multipliers.iter().enumerate();
+    rows.filter(|(_, l)| **l > ACTIVE * most)
+        .map(|(row, _)| row)
+        .collect()
+}
+
+fn mean<'a>(rows: impl ExactSizeIterator<Item = &'a [f64]>, width: usize) -> Vec<f64> {
+    let count = rows.len() as f64;
+    let mut sums = vec![0.0; width];
+    for row in rows {
+        sums.iter_mut()
+            .zip(row)
+            .for_each(|(sum, value)| *sum += value / count);
+    }
+    sums
+}
+
+/// Weights but for the number of steps and their margins.
+struct Plan {
+    weights: SolverWeights,
+    /// √ of the Gram matrix's diagonal times the spread of the optima: what margins are measured in.
+    units: Vec<f64>,
+    rounding: Vec<f64>,
+}
+
+impl Plan {
+    fn of(problem: &Problem, reduced: &Reduced<'_>, labels: &[Label], x: &[Vec<f64>]) -> Self {
+        let (dim, free, rows) = (reduced.dim, reduced.free(), reduced.rows());
+        let metric = Metric::of(&mean_hessian(reduced, labels), free);
+        let y_mean = mean(labels.iter().map(|one| one.y.as_slice()), dim);
+        let x_mean = mean(labels.iter().map(|one| one.x.as_slice()), reduced.x_dim);
+        let mut centre = reduced.point(reduced.nearest(&y_mean, &x_mean), &x_mean);
+        let jacobian = reduced.jacobian(&mut centre, &x_mean);
+        let linear = is_constant(reduced, &jacobian, labels);
+        let white = metric.whiten(&jacobian, free);
+        let directions = metric.directions(reduced);
+        let watched = watched(reduced, labels, &white, &metric);
+        let white: Vec<f64> = watched
+            .iter()
+            .flat_map(|row| white[row * free..][..free].to_vec())
+            .collect();
+        let gram = gram(&white, free);
+        let spread = spread(reduced, labels, &metric, &y_mean);
+        let units = (0..watched.len()).map(|i| gram[i * watched.len() + i].sqrt() * spread);
+        let units: Vec<f64> = units.collect();
+        let size = y_mean.iter().fold(1.0_f64, |most, y| most.max(y.abs()));
+        let rounding = watched.iter().map(|row| {
+            let steep = dot(
+                &jacobian[row * free..][..free],
+                &jacobian[row * free..][..free],
+            );
+            ROUNDING * (size * steep.sqrt() + centre.constraints[*row].abs())
+        });
+        let rounding: Vec<f64> = rounding.collect();
+        let (start, exact) = start(reduced, labels, x, &directions, linear);
+        let frequency = |row: &usize| {
+            let held = labels
+                .iter()
+                .filter(|one| active(one).binary_search(row).is_ok());
+            2 * held.count() > labels.len()
+        };
+        let often = (0..watched.len()).filter(|place| frequency(&watched[*place]));
+        let mut weights = SolverWeights {
+            dim,
+            x_dim: reduced.x_dim,
+            rows: rows - 2 * reduced.bounds.len(),
+            bounds: reduced.bounds.to_vec(),
+            start,
+            multipliers: AffineMap::default(),
+            anchor: AffineMap::default(),
+            metric: square(&directions, dim),
+            pulls: combine(&white, &directions, dim),
+            gram,
+            margins: rounding.clone(),
+            active: often.collect(),
+            steps: 1,
+            linear,
+            exact,
+            x_range: x_range(problem.distribution(), reduced.x_dim),
+            watched,
+        };
+        if !linear {
+            weights.multipliers = multipliers(labels, &weights.watched);
+        }
+        weights.anchor = anchor(reduced, labels, x, &weights, &units);
+        Self {
+            weights,
+            units,
+            rounding,
+        }
+    }
+
+    /// Tries numbers of steps and margins, until the goal is met; else the smallest gap wins.
+    fn choose(
+        self,
+        problem: &Problem,
+        tests: &[Label],
+        settings: &SolveSettings,
+    ) -> Result<((SolverWeights, Measured), Vec<Measured>), SolveError> {
+        let most = if self.weights.exact {
+            1
+        } else {
+            settings.max_steps.max(1)
+        };
+        let margins = if self.weights.linear {
+            &MARGINS[..1]
+        } else {
+            &MARGINS[..]
+        };
+        let met =
+            |one: &(SolverWeights, Measured)| one.1.failed == 0 && one.1.worst_gap <= settings.goal;
+        let mut candidates: Vec<(SolverWeights, Measured)> = Vec::new();
+        for steps in 1..=most {
+            for margin in margins {
+                let mut weights = self.weights.clone();
+                weights.steps = steps;
+                let units = self.rounding.iter().zip(&self.units);
+                weights.margins = units.map(|(least, unit)| margin * unit + least).collect();
+                let solver = Solver::new(weights, &**problem.functions())?;
+                let measured = measure(&solver, tests, *margin);
+                candidates.push((solver.weights().clone(), measured));
+            }
+            if candidates.iter().any(met) {
+                break;
+            }
+        }
+        let all = candidates.iter().map(|one| one.1.clone()).collect();
+        // Of those that meet the goal the one with the fewest pulls: a pull takes as long as a step.
+        let key = |one: &(SolverWeights, Measured)| {
+            let (measured, met) = (&one.1, met(one));
+            let pulled = if met { measured.pulled } else { 0 };
+            (!met, measured.failed, pulled, measured.worst_gap)
+        };
+        let best = candidates.into_iter().min_by(|a, b| {
+            let (a, b) = (key(a), key(b));
+            let counts = (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2));
+            counts.then(a.3.total_cmp(&b.3))
+        });
+        // There is at least one number of steps and one margin.
+        let best = best.ok_or(SolveError::Infeasible {
+            failed: 0,
+            tried: 0,
+        })?;
+        Ok((best, all))
+    }
+}
+
+/// The gap of a solver on labels.
+fn measure<F: fabproj_core::Functions>(
+    solver: &Solver<F>,
+    labels: &[Label],
+    margin: f64,
+) -> Measured {
+    let mut workspace = solver.workspace();
+    let mut y = vec![0.0; solver.dim()];
+    let mut gaps = Vec::new();
+    let (mut pulled, mut failed) = (0, 0);
+    let typical = labels.iter().map(|one| one.objective.abs()).sum::<f64>() / labels.len() as f64;
+    for label in labels {
+        // The lengths are those of the problem.
+        let Ok(answer) = solver.solve_into(&label.x, &mut y, &mut workspace) else {
+            continue;
+        };
+        pulled += usize::from(answer.outcome == fabproj_core::SolveOutcome::Pulled);
+        if answer.outcome.is_verified() {
+            gaps.push(relative_gap(answer.objective, label.objective, typical));
+        } else {
+            failed += 1;
+        }
+    }
+    Measured {
+        steps: solver.weights().steps,
+        margin,
+        tested: labels.len(),
+        pulled,
+        failed,
+        mean_gap: gaps.iter().sum::<f64>() / gaps.len().max(1) as f64,
+        worst_gap: gaps.iter().fold(0.0, |most, gap| most.max(*gap)),
+    }
+}
+
+/// (f − f*) / |f*|, with a hundredth of the typical |f*| as the least divisor.
+pub(super) fn relative_gap(objective: f64, optimum: f64, typical: f64) -> f64 {
+    (objective - optimum) / optimum.abs().max(0.01 * typical).max(f64::MIN_POSITIVE)
+}
+
+fn mean_hessian(reduced: &Reduced<'_>, labels: &[Label]) -> Vec<f64> {
+    let few = labels.len().min(CURVED);
+    let every = labels.iter().step_by(labels.len() / few).take(few);
+    let hessians: Vec<Vec<f64>> = every
+        .collect::<Vec<_>>()
+        .par_iter()
+        .map(|label| reduced.hessian(&label.y, &label.x, &label.multipliers))
+        .collect();
+    mean(
+        hessians.iter().map(Vec::as_slice),
+        reduced.free() * reduced.free(),
+    )
+}
+
+/// Whether the Jacobian of the functions is the same at other points.
+fn is_constant(reduced: &Reduced<'_>, jacobian: &[f64], labels: &[Label]) -> bool {
+    let most = jacobian
+        .iter()
+        .fold(0.0_f64, |most, value| most.max(value.abs()));
+    labels
+        .iter()
+        .step_by(labels.len().div_ceil(5))
+        .all(|label| {
+            let mut point = reduced.point(label.y.clone(), &label.x);
+            let other = reduced.jacobian(&mut point, &label.x);
+            let pairs = jacobian.iter().zip(&other);
+            let mut differences = pairs.map(|(a, b)| (a - b).abs());
+            differences.all(|difference| difference <= CONSTANT * most)
+        })
+}
+
+/// Constraints that are active in a label, or that a step without constraints would come near to.
+fn watched(reduced: &Reduced<'_>, labels: &[Label], white: &[f64], metric: &Metric) -> Vec<usize> {
+    /// How near, as a part of the way that the step goes in the metric.
+    const NEAR: f64 = 0.5;
+    let (rows, free) = (reduced.rows(), reduced.free());
+    if rows <= WATCH_ALL {
+        return (0..rows).filter(|row| is_bounded(reduced, *row)).collect();
+    }
+    let mut seen = vec![false; rows];
+    for label in labels {
+        let mut point = reduced.point(label.y.clone(), &label.x);
+        let gradient = reduced.gradient(&mut point, &label.x, &vec![0.0; rows]);
+        let mut descent = reduced.along(&gradient);
+        metric.factor.forward(&mut descent);
+        let way = NEAR * dot(&descent, &descent).sqrt();
+        let values = point.constraints.iter().zip(white.chunks_exact(free));
+        for (seen, (value, row)) in seen.iter_mut().zip(values) {
+            let after = value - dot(row, &descent);
+            let length = dot(row, row).sqrt();
+            *seen |= value.max(after) > -way * length * NEAR;
+        }
+    }
+    (0..rows)
+        .filter(|row| seen[*row] && is_bounded(reduced, *row))
+        .collect()
+}
+
+/// Whether a row is anything but an infinite bound.
+fn is_bounded(reduced: &Reduced<'_>, row: usize) -> bool {
+    let own = reduced.rows() - 2 * reduced.bounds.len();
+    row < own || {
+        let (low, high) = reduced.bounds[(row - own) / 2];
+        if (row - own).is_multiple_of(2) {
+            high.is_finite()
+        } else {
+            low.is_finite()
+        }
+    }
+}
+
+/// How far the optima are from their mean, in the metric: the root mean square.
+fn spread(reduced: &Reduced<'_>, labels: &[Label], metric: &Metric, mean: &[f64]) -> f64 {
+    let squares = labels.iter().map(|label| {
+        let offset: Vec<f64> = label.y.iter().zip(mean).map(|(y, mean)| y - mean).collect();
+        metric.factor.square(&reduced.along(&offset))
+    });
+    (squares.sum::<f64>() / labels.len() as f64)
+        .sqrt()
+        .max(1e-9)
+}
+
+/// The affine start: the minimiser without constraints where that is exact, else the fitted optimum.
+fn start(
+    reduced: &Reduced<'_>,
+    labels: &[Label],
+    x: &[Vec<f64>],
+    directions: &[Vec<f64>],
+    linear: bool,
+) -> (AffineMap, bool) {
+    let rows = vec![0.0; reduced.rows()];
+    if linear {
+        let unconstrained = |label: &Label| {
+            let mut point = reduced.point(label.y.clone(), &label.x);
+            let gradient = reduced.gradient(&mut point, &label.x, &rows);
+            let mut y = label.y.clone();
+            for direction in directions {
+                let along = dot(direction, &gradient);
+                y.iter_mut()
+                    .zip(direction)
+                    .for_each(|(y, d)| *y -= along * d);
+            }
+            y
+        };
+        let ends: Vec<Vec<f64>> = labels.iter().map(unconstrained).collect();
+        let map = affine_on_equations(reduced, labels, &ends);
+        // Also at x that no label has: an affine map through few points proves nothing.
+        let stationary = |x: &Vec<f64>| {
+            let y = apply(&map, x);
+            let size = 1.0 + y.iter().fold(0.0_f64, |most, y| most.max(y.abs()));
+            let mut point = reduced.point(y, x);
+            let gradient = reduced.gradient(&mut point, x, &rows);
+            directions.iter().all(|direction| {
+                let length = dot(direction, direction).sqrt();
+                dot(direction, &gradient).abs() * length <= 1e-9 * size
+            })
+        };
+        if x.iter().all(stationary) {
+            return (map, true);
+        }
+    }
+    let optima: Vec<Vec<f64>> = labels.iter().map(|label| label.y.clone()).collect();
+    (affine_on_equations(reduced, labels, &optima), false)
+}
+
+/// An affine map fitted to points, which obeys the equations exactly.
+fn affine_on_equations(reduced: &Reduced<'_>, labels: &[Label], points: &[Vec<f64>]) -> AffineMap {
+    let x: Vec<Vec<f64>> = labels.iter().map(|label| label.x.clone()).collect();
+    let offset = |(label, point): (&Label, &Vec<f64>)| {
+        let foot = reduced.foot(&label.x);
+        let offset: Vec<f64> = point.iter().zip(&foot).map(|(y, foot)| y - foot).collect();
+        reduced.along(&offset)
+    };
+    let z: Vec<Vec<f64>> = labels.iter().zip(points).map(offset).collect();
+    let (constant, by_x) = fit(&x, &z);
+    let x_dim = reduced.x_dim;
+    let column = |column: usize| -> Vec<f64> {
+        let mut unit = vec![0.0; x_dim];
+        unit[column] = 1.0;
+        let (moved, zero) = (reduced.foot(&unit), reduced.foot(&vec![0.0; x_dim]));
+        let mut y: Vec<f64> = moved.iter().zip(zero).map(|(a, b)| a - b).collect();
+        let z: Vec<f64> = by_x.iter().skip(column).step_by(x_dim).copied().collect();
+        reduced.add(&mut y, &z);
+        y
+    };
+    let columns: Vec<Vec<f64>> = (0..x_dim).map(column).collect();
+    let mut origin = reduced.foot(&vec![0.0; x_dim]);
+    reduced.add(&mut origin, &constant);
+    let rows = (0..reduced.dim).flat_map(|row| columns.iter().map(move |column| column[row]));
+    AffineMap {
+        constant: origin,
+        by_x: rows.collect(),
+    }
+}
+
+pub(super) fn apply(map: &AffineMap, x: &[f64]) -> Vec<f64> {
+    let row = |i: usize| dot(&map.by_x[i * x.len()..][..x.len()], x);
+    let constants = map.constant.iter().enumerate();
+    constants.map(|(i, constant)| constant + row(i)).collect()
+}
+
+/// Multipliers of the watched constraints as an affine map of x.
+fn multipliers(labels: &[Label], watched: &[usize]) -> AffineMap {
+    let x: Vec<Vec<f64>> = labels.iter().map(|label| label.x.clone()).collect();
+    let of_watched =
+        |label: &Label| -> Vec<f64> { watched.iter().map(|row| label.multipliers[*row]).collect() };
+    let values: Vec<Vec<f64>> = labels.iter().map(of_watched).collect();
+    let (constant, by_x) = fit(&x, &values);
+    AffineMap { constant, by_x }
+}
+
+/// An affine map into the set, as deep as can be: optima moved inward, or the foot of the equations.
+fn anchor(
+    reduced: &Reduced<'_>,
+    labels: &[Label],
+    x: &[Vec<f64>],
+    weights: &SolverWeights,
+    units: &[f64],
+) -> AffineMap {
+    let depth_of = |map: &AffineMap| {
+        x.par_iter()
+            .map(|x| {
+                let point = reduced.point(apply(map, x), x);
+                if point.violation() > 0.0 || !point.objective.is_finite() {
+                    return -1.0;
+                }
+                let watched = weights.watched.iter().zip(units);
+                watched.fold(f64::INFINITY, |least, (row, unit)| {
+                    least.min(-point.constraints[*row] / unit.max(f64::MIN_POSITIVE))
+                })
+            })
+            .collect::<Vec<f64>>()
+    };
+    // Mostly feasible first, then deep.
+    let score = |map: &AffineMap| {
+        let depths = depth_of(map);
+        let feasible = depths.iter().filter(|depth| **depth > 0.0).count();
+        let inside = depths.iter().filter(|depth| **depth > 0.0);
+        (
+            feasible,
+            inside.fold(f64::INFINITY, |least, depth| least.min(*depth)),
+        )
+    };
+    let feet: Vec<Vec<f64>> = labels.iter().map(|label| reduced.foot(&label.x)).collect();
+    let mut best = affine_on_equations(reduced, labels, &feet);
+    let mut best_score = score(&best);
+    for depth in DEPTHS {
+        let moved: Vec<Option<Vec<f64>>> = labels
+            .par_iter()
+            .map(|label| inward(reduced, label, weights, units, depth))
+            .collect();
+        let kept: Vec<(Label, Vec<f64>)> = labels
+            .iter()
+            .zip(moved)
+            .filter_map(|(label, moved)| Some((label.clone(), moved?)))
+            .collect();
+        if 2 * kept.len() < labels.len() {
+            continue;
+        }
+        let (labels, points): (Vec<Label>, Vec<Vec<f64>>) = kept.into_iter().unzip();
+        let map = affine_on_equations(reduced, &labels, &points);
+        let new = score(&map);
+        if new.0 > best_score.0 || (new.0 == best_score.0 && new.1 > best_score.1) {
+            (best, best_score) = (map, new);
+        }
+    }
+    best
+}
+
+/// An optimum moved inside all watched constraints by the depth, to first order.
+fn inward(
+    reduced: &Reduced<'_>,
+    label: &Label,
+    weights: &SolverWeights,
+    units: &[f64],
+    depth: f64,
+) -> Option<Vec<f64>> {
+    let point = reduced.point(label.y.clone(), &label.x);
+    let rows = weights.watched.iter().zip(units);
+    let q: Vec<f64> = rows
+        .map(|(row, unit)| point.constraints[*row] + depth * unit)
+        .collect();
+    let mut program = ActiveSet::new(q.len(), weights.dim);
+    if program.solve(&weights.gram, &q, &[]) != Ending::Optimal {
+        return None;
+    }
+    let mut y = label.y.clone();
+    let pulls = weights.pulls.chunks_exact(weights.dim);
+    for (pull, multiplier) in pulls.zip(&program.multipliers) {
+        y.iter_mut()
+            .zip(pull)
+            .for_each(|(y, pull)| *y -= multiplier * pull);
+    }
+    Some(y)
+}
+
+/// Σ dᵀ d over directions: the metric's inverse along y.
+fn square(directions: &[Vec<f64>], dim: usize) -> Vec<f64> {
+    let mut matrix = vec![0.0; dim * dim];
+    for direction in directions {
+        for (row, a) in matrix.chunks_exact_mut(dim).zip(direction) {
+            row.iter_mut()
+                .zip(direction)
+                .for_each(|(value, b)| *value += a * b);
+        }
+    }
+    matrix
+}
+
+/// Whitened rows as rows over y.
+fn combine(white: &[f64], directions: &[Vec<f64>], dim: usize) -> Vec<f64> {
+    let rows = white.chunks_exact(directions.len());
+    rows.flat_map(|row| {
+        let mut sum = vec![0.0; dim];
+        for (weight, direction) in row.iter().zip(directions) {
+            sum.iter_mut()
+                .zip(direction)
+                .for_each(|(sum, d)| *sum += weight * d);
+        }
+        sum
+    })
+    .collect()
+}
+
+/// The x that a distribution gives.
+fn x_range(from: &Distribution, x_dim: usize) -> Vec<(f64, f64)> {
+    match from {
+        Distribution::Region(bounds) => bounds.clone(),
+        Distribution::Rows(rows) => {
+            let ends = |i: usize| {
+                let values = rows.iter().skip(i).step_by(x_dim);
+                values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                    (low.min(*value), high.max(*value))
+                })
+            };
+            (0..x_dim).map(ends).collect()
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! From a problem to verified answers.
+
+use fabproj::set::Equation;
+use fabproj::solve::{
+    self, Distribution, FnFunctions, Functions, GapPlan, Problem, ProblemError, Quadratic,
+    SolveError, SolveOutcome, SolveSettings, SolverModel,
+};
+use fabproj::{FileError, Model};
+
+#[path = "../../benches/instances/mod.rs"]
+mod instances;
+#[path = "../../benches/instances/reference.rs"]
+mod reference;
+
+use instances::{Family, RandomState};
+
+/// Answers at x of the family's own data set.
+fn check(family: &Family, worst_allowed: f64) -> SolverModel {
+    let problem = family.problem("family");
+    let model =
+        solve::train(&problem, &SolveSettings::default()).expect("a problem that can be solved");
+    let solver = model
+        .solver(&problem)
+        .expect("a problem that can be solved");
+    let x = family.x.chunks_exact(family.equations()).take(60);
+    for x in x {
+        let (y, answer) = solver.solve(x).expect("a problem that can be solved");
+        assert!(answer.outcome.is_verified() && answer.x_in_range);
+        assert!(family.off_equations(&y, x) < 1e-12);
+        let mut constraints = vec![0.0; family.h.len()];
+        let objective = family.values(&y, x, &mut constraints, &mut []);
+        assert_eq!(objective, answer.objective);
+        assert!(constraints.iter().all(|value| *value <= 0.0));
+        if !family.sine {
+            let optimum =
+                reference::clarabel(family, x, 1e-9).expect("a problem that can be solved");
+            let gap = (objective - optimum) / optimum.abs();
+            assert!(gap < worst_allowed && gap > -1e-7, "{gap:e}");
+        }
+    }
+    model
+}
+
+#[test]
+fn numpy_draws_the_same_numbers() {
+    // np.random.seed(17); np.random.rand(3), and np.random.seed(17); np.random.normal(size=3)
+    let mut random = RandomState::new(17);
+    let expected = [0.294_665_00, 0.530_586_76, 0.191_520_79];
+    for expected in expected {
+        assert!((random.unit() - expected).abs() < 1e-8);
+    }
+    let mut random = RandomState::new(17);
+    let expected = [0.276_265_89, -1.854_628_08, 0.623_901_11];
+    for expected in expected {
+        assert!((random.normal() - expected).abs() < 1e-8);
+    }
+}
+
+#[test]
+fn quadratic_programs_are_solved_exactly() {
+    let model = check(&Family::dc3([20, 10, 10], false, 17), 1e-7);
+    assert!(model.weights().exact && model.weights().linear);
+    assert!(model.record().training.chosen.worst_gap < 1e-9);
+}
+
+#[test]
+fn sines_in_the_objective() {
+    let family = Family::dc3([20, 10, 10], true, 17);
+    let mut model = check(&family, 1e-5);
+    assert!(model.weights().linear && !model.weights().exact);
+    let plan = GapPlan::default();
+    let certificate = model.certify(&family.problem("family"), &plan).unwrap();
+    assert_eq!((certificate.feasible, certificate.samples), (500, 500));
+    assert!(certificate.worst < 1e-5, "{certificate:?}");
+    assert!(certificate.mean <= certificate.percentile_99);
+    assert!(certificate.percentile_99 <= certificate.worst);
+}
+
+#[test]
+fn quadratic_constraints() {
+    let model = check(&Family::qcqp([20, 10, 10], 2023), 1e-5);
+    assert!(!model.weights().linear);
+}
+
+/// ½ ‖y − t‖² with 200 random rows, in 50 dimensions, t = x.
+#[test]
+fn many_more_rows_than_dimensions_with_a_cost_that_varies() {
+    let mut random = RandomState::new(5);
+    let (dim, rows) = (20, 80);
+    let g = random.many(rows * dim, RandomState::normal);
+    let mut by_x = vec![0.0; dim * dim];
+    (0..dim).for_each(|i| by_x[i * dim + i] = -1.0);
+    let functions = Quadratic::diagonal(vec![1.0; dim], vec![0.0; dim], dim)
+        .and_then(|one| one.with_linear_by_x(by_x))
+        .and_then(|one| one.with_rows(g, vec![1.0; rows]))
+        .unwrap();
+    let problem = Problem::new("crowded", functions.clone()).with_x(vec![(-3.0, 3.0); dim]);
+    let mut model = solve::train(&problem, &SolveSettings::default()).unwrap();
+    assert!(model.weights().exact);
+    let certificate = model.certify(&problem, &GapPlan::default()).unwrap();
+    assert_eq!(certificate.feasible, certificate.samples);
+    assert!(certificate.worst < 1e-9, "{certificate:?}");
+}
+
+#[test]
+fn bounds_and_rows_of_data() {
+    // The point of a box nearest to x, where x comes as rows.
+    let functions = FnFunctions::new([3, 3, 0], |y, x, _| {
+        y.iter().zip(x).map(|(y, x)| (y - x) * (y - x)).sum()
+    });
+    let rows: Vec<f64> = (0..900).map(|i| 2.0 * (f64::from(i) * 0.7).sin()).collect();
+    let infinite = f64::INFINITY;
+    let problem = Problem::new("box", functions)
+        .with_bounds([(-1.0, 1.0), (-infinite, 0.5), (0.0, infinite)])
+        .with_x_rows(rows);
+    assert!(matches!(problem.distribution(), Distribution::Rows(_)));
+    let model = solve::train(&problem, &SolveSettings::default()).unwrap();
+    let solver = model.solver(&problem).unwrap();
+    let (y, answer) = solver.solve(&[1.5, -1.2, -0.4]).unwrap();
+    assert_eq!(answer.outcome, SolveOutcome::Solved);
+    for (y, expected) in y.iter().zip([1.0, -1.2, 0.0]) {
+        assert!((y - expected).abs() < 1e-6, "{y} but {expected}");
+    }
+    assert!(!solver.solve(&[3.0, 0.0, 0.0]).unwrap().1.x_in_range);
+    let (_, answer) = solver.solve(&[f64::NAN, 0.0, 0.0]).unwrap();
+    assert_eq!(answer.outcome, SolveOutcome::NotFinite);
+    assert!(solver.solve(&[0.0; 2]).is_err());
+}
+
+#[test]
+fn files_keep_every_bit_and_say_what_they_are() {
+    let family = Family::qcqp([8, 3, 4], 1);
+    let problem = family.problem("small");
+    let mut model = solve::train(&problem, &SolveSettings::default()).unwrap();
+    model.certify(&problem, &GapPlan::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.safetensors");
+    model.save(&path).unwrap();
+    assert_eq!(SolverModel::load(&path).unwrap(), model);
+    assert_eq!(
+        solve::train(&problem, &SolveSettings::default())
+            .unwrap()
+            .weights(),
+        model.weights(),
+        "the same seed gives the same weights"
+    );
+    let error = Model::load(&path).unwrap_err();
+    assert!(matches!(error, FileError::NotAModel { .. }));
+    assert!(
+        error.to_string().contains("`fabproj solve` runs it"),
+        "{error}"
+    );
+    let disc = fabproj::core::LatentSet::Ball {
+        radius: 0.5,
+        smooth: None,
+    };
+    let projector = fabproj::core::Weights::identity(2, disc)
+        .to_bytes()
+        .unwrap();
+    let error = SolverModel::from_bytes(&projector).unwrap_err();
+    assert!(error.to_string().contains("no solver"), "{error}");
+    let bytes = model.to_bytes().unwrap();
+    for cut in [0, 7, 100, bytes.len() / 2, bytes.len() - 1] {
+        assert!(SolverModel::from_bytes(&bytes[..cut]).is_err());
+    }
+}
+
+#[test]
+fn an_x_without_feasible_point_is_reported() {
+    // y ≤ x and y ≥ 0.
+    let functions = Quadratic::diagonal(vec![1.0], vec![1.0], 1)
+        .and_then(|one| one.with_rows(vec![1.0, -1.0], vec![0.0, 0.0]))
+        .and_then(|one| one.with_limits_by_x(vec![1.0, 0.0]))
+        .unwrap();
+    let problem = Problem::new("empty", functions).with_x([(-0.1, 1.0)]);
+    let model = solve::train(&problem, &SolveSettings::default()).unwrap();
+    assert!(model.record().training.without_label > 0);
+    let solver = model.solver(&problem).unwrap();
+    let (_, answer) = solver.solve(&[0.5]).unwrap();
+    assert!(answer.outcome.is_verified());
+    let (_, answer) = solver.solve(&[-0.05]).unwrap();
+    assert_eq!(answer.outcome, SolveOutcome::MaybeInfeasible);
+}
+
+#[test]
+fn problems_that_cannot_be_solved() {
+    let train = |problem: Problem| solve::train(&problem, &SolveSettings::default()).unwrap_err();
+    let falling = Quadratic::diagonal(vec![0.0, 1.0], vec![-1.0, 0.0], 0).unwrap();
+    let error = train(Problem::new("unbounded", falling.clone()));
+    assert!(matches!(error, SolveError::Unbounded { .. }), "{error}");
+    let error = train(
+        Problem::new("nowhere", falling.clone()).with_equations(vec![
+            Equation {
+                normal: vec![1.0, 1.0],
+                constant: 1.0,
+                slopes: vec![],
+            },
+            Equation {
+                normal: vec![1.0, 1.0],
+                constant: 2.0,
+                slopes: vec![],
+            },
+        ]),
+    );
+    assert!(matches!(error, SolveError::Equations(_)), "{error}");
+    let contradiction = falling
+        .with_rows(vec![1.0, 0.0, -1.0, 0.0], vec![-1.0, -1.0])
+        .unwrap();
+    let error = train(Problem::new("empty", contradiction));
+    assert!(matches!(error, SolveError::Infeasible { .. }), "{error}");
+    let error = Quadratic::diagonal(vec![1.0, f64::NAN], vec![0.0; 2], 0).unwrap_err();
+    assert!(
+        matches!(error, ProblemError::NotFinite { index: 1, .. }),
+        "{error}"
+    );
+    let error = Quadratic::dense(vec![1.0; 3], vec![0.0; 2], 0).unwrap_err();
+    assert_eq!(error.to_string(), "Q: expected 4 values, found 3");
+    let one = Quadratic::diagonal(vec![1.0], vec![0.0], 1).unwrap();
+    let error = train(Problem::new("x", one.clone()).with_x([(1.0, -1.0)]));
+    assert!(
+        matches!(error, SolveError::Problem(ProblemError::Interval { .. })),
+        "{error}"
+    );
+    let error = train(Problem::new("x", one).with_x_rows(vec![]));
+    assert!(
+        matches!(error, SolveError::Problem(ProblemError::Length { .. })),
+        "{error}"
+    );
+}
+
+#[test]
+fn problem_files_are_trained_saved_and_built_again() {
+    let text = r#"
+        name = "dispatch"
+        y = 3
+        bounds = [0.0, 5.0]
+        x = 1
+        x_bounds = [1.0, 4.0]
+        arrays = { cost = [1.0, 2.0, 4.0] }
+        [objective]
+        minimise = "cost @ y^2"
+        [[constraint]]
+        expr = "sum(y) == x[0]"
+        [[constraint]]
+        expr = "y[0] <= 1 + y[1]"
+    "#;
+    let problem = Problem::from_toml(text).unwrap();
+    let model = solve::train(&problem, &SolveSettings::default()).unwrap();
+    let model = SolverModel::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    let problem = model.problem().unwrap();
+    let solver = model.solver(&problem).unwrap();
+    for step in 0..=30 {
+        let x = 1.0 + 0.1 * f64::from(step);
+        let (y, answer) = solver.solve(&[x]).unwrap();
+        assert!(answer.outcome.is_verified());
+        assert!((y.iter().sum::<f64>() - x).abs() < 1e-12 && y[0] <= 1.0 + y[1]);
+        // Without the constraint each marginal cost 2 c y is the same: y = x (4, 2, 1) / 7.
+        let expected = [4.0, 2.0, 1.0].map(|part| x * part / 7.0);
+        if expected[0] < 0.99 + expected[1] {
+            for (y, expected) in y.iter().zip(expected) {
+                assert!((y - expected).abs() < 1e-6, "{x}: {y} but {expected}");
+            }
+        } else if expected[0] > 1.01 + expected[1] {
+            assert!((y[0] - y[1] - 1.0).abs() < 1e-6);
+        }
+    }
+}
