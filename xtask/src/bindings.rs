@@ -26,7 +26,10 @@ pub fn python(workspace: &Workspace, skipped: &mut Skipped) -> Result<()> {
         "types of the Python package",
         everyday.module("mypy.stubtest").arg("fabproj._native"),
     )?;
-    step("tests of the Python package", &mut pytest(&everyday, "tests"))?;
+    step(
+        "tests of the Python package",
+        &mut pytest(&everyday, "tests"),
+    )?;
     match Environment::prepare(&FRAMEWORKS) {
         Ok(environment) => frameworks(&environment, &wheel),
         Err(error) => skipped.add(
