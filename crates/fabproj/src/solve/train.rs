@@ -34,7 +34,7 @@ const DEPTHS: [f64; 12] = [
     4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4, 1e-5,
 ];
 
-/// Settings of [`train`].
+/// Settings of [`train`](super::train).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
