@@ -21,7 +21,7 @@ const SLOT_INPUTS: usize = SLOT_WIDTH + 2 + INPUT;
 /// Factor of the sum in the pool.
 const SUM_FACTOR: f32 = 0.3;
 
-/// Widths of a [`SetNet`].
+/// Widths of a set net.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetNetWidths {
