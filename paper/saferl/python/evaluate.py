@@ -151,7 +151,7 @@ def decode(bins, kind):
         if own <= 0:
             continue
         explained = max(share((b - 1) % BINS) * before, (1 - share((b + 1) % BINS)) * after)
-        if (own >= after and own >= before) or own > explained + 0.02:
+        if (own >= after and own > before) or own > explained + 0.02:
             angle, distance = (b + share(b)) * 2 * np.pi / BINS, REACH * (1 - own)
             seen.append((distance * np.cos(angle), distance * np.sin(angle), float(kind), 1.0))
     return seen

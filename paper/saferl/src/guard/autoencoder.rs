@@ -449,7 +449,8 @@ mod tests {
         Batch {
             per_state: 2,
             states,
-            actions: (0..12).map(|_| random.random_range(-1.0..1.0)).collect(),
+            // Beyond 1.43, so that some latents are outside the disc.
+            actions: (0..12).map(|_| random.random_range(-2.0..2.0)).collect(),
             targets: (0..12).map(|_| random.random_range(-1.0..1.0)).collect(),
             feasible: vec![true, false, true, true, false, false],
             recoverable: vec![true, false, true],

@@ -128,7 +128,8 @@ fn decode(bins: &[f64], class: f64, seen: &mut Vec<Seen>) {
             continue;
         }
         let explained = (share(bin + BINS - 1) * last).max((1.0 - share(bin + 1)) * next);
-        let peak = own >= next && own >= last;
+        // An object between two bins fills both alike: it is the first one's.
+        let peak = own >= next && own > last;
         if peak || own > explained + 0.02 {
             let distance = LIDAR_REACH * (1.0 - own);
             let angle = (bin as f64 + share(bin)) * TAU / BINS as f64;
