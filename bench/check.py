@@ -17,10 +17,10 @@ class ModelFiles(unittest.TestCase):
     """A reader that shares no code with ours finds the same projections in our files."""
 
     def test_projections_agree(self):
-        models = sorted(REFERENCE.glob("*.fab"))
+        models = sorted(REFERENCE.glob("*.model.safetensors"))
         self.assertGreaterEqual(len(models), 3)
         for path in models:
-            calls = load_file(path.with_suffix(".calls.safetensors"))
+            calls = load_file(path.with_name(path.name.replace(".model.", ".calls.")))
             found = ModelFile(path).project(calls["y"], calls["x"])
             spread = calls["projection"].std(axis=0)
             with self.subTest(model=path.stem):

@@ -7,6 +7,7 @@ mod bench;
 mod bindings;
 mod check;
 mod features;
+mod links;
 mod metadata;
 mod mujoco;
 mod packages;
@@ -31,9 +32,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Format, lints, docs, crate dependencies, packages, workflows, public interface
+    /// Format, lints, docs, links, crate dependencies, WebAssembly, packages, workflows, public interface
     Check(check::Arguments),
-    /// Everything that CI runs: `check`, all tests, no_std and WebAssembly builds, Python and C
+    /// Everything that CI runs: `check`, all tests, the no_std program, Python and C
     Test(check::Arguments),
     /// Compare the public interface with the recorded one
     Api(api::Arguments),

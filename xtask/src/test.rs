@@ -1,6 +1,5 @@
 //! Everything that CI runs. The tests come last, so that their summary closes the output.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -8,7 +7,7 @@ use anyhow::Result;
 
 use crate::metadata::Workspace;
 use crate::python::{self, Environment};
-use crate::shell::{Skipped, cargo, executable, has_cargo_command, output, step};
+use crate::shell::{cargo, executable, has_cargo_command, step};
 use crate::{bindings, check, features};
 
 pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
@@ -18,7 +17,6 @@ pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let features = features::all(&mut skipped)?;
     check::steps(&workspace, &features, &mut skipped)?;
     no_std(&workspace)?;
-    web(&mut skipped)?;
     python_consumers(&workspace, &features)?;
     bindings::c(&workspace, &mut skipped)?;
     bindings::python(&workspace, &mut skipped)?;
@@ -43,35 +41,6 @@ fn no_std(workspace: &Workspace) -> Result<()> {
     )
 }
 
-/// What a browser needs compiles for it.
-fn web(skipped: &mut Skipped) -> Result<()> {
-    let target = "wasm32-unknown-unknown";
-    let library = output(crate::shell::command("rustc").args([
-        "--print",
-        "target-libdir",
-        "--target",
-        target,
-    ]))?;
-    if !PathBuf::from(library.trim()).is_dir() {
-        return skipped.add(
-            "WebAssembly",
-            &format!("the target is not installed (rustup target add {target})"),
-        );
-    }
-    let crates = [
-        "--package",
-        "fabproj-core",
-        "--package",
-        "fabproj-nn",
-        "--package",
-        "fabproj",
-    ];
-    step(
-        "WebAssembly",
-        cargo(&["check", "--target", target]).args(crates),
-    )
-}
-
 /// Programs in Python that read what fabproj writes.
 fn python_consumers(workspace: &Workspace, features: &[String]) -> Result<()> {
     let python = Environment::prepare(&python::TEST)?;
@@ -90,18 +59,12 @@ fn python_consumers(workspace: &Workspace, features: &[String]) -> Result<()> {
     )
 }
 
+/// Examples are not built here: lints check them, and tests include those that are run.
 fn tests(features: &[String]) -> Result<()> {
-    if has_cargo_command("nextest") {
-        let run = ["nextest", "run", "--workspace"];
-        return step("tests", cargo(&run).args(features));
-    }
-    let run = [
-        "test",
-        "--workspace",
-        "--lib",
-        "--bins",
-        "--tests",
-        "--examples",
-    ];
-    step("tests", cargo(&run).args(features))
+    let runner: &[&str] = match has_cargo_command("nextest") {
+        true => &["nextest", "run"],
+        false => &["test"],
+    };
+    let targets = ["--workspace", "--lib", "--bins", "--tests"];
+    step("tests", cargo(runner).args(targets).args(features))
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::certify;
 use crate::options::Common;
 use crate::show::{self, bytes, count};
-use crate::train::labels;
+use crate::train::{self, labels};
 
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  fabproj inspect moons.safetensors\n  \
@@ -164,13 +164,7 @@ pub fn text(model: &Model, file: &str, size: u64) -> Result<String> {
     }
     let training: Value = serde_json::from_str(&record.training_json())?;
     if !training.is_null() {
-        let goals = match model.met_goals() {
-            true => "met",
-            false => {
-                "missed: train again with other settings, or use the guard and mind the certificate"
-            }
-        };
-        rows.push(row("goals", goals.to_owned()));
+        rows.push(row("training goals", train::goals(model)));
         rows.push(row("training", flat(&training)));
     }
     let lines = networks.into_iter().map(|(name, network)| {

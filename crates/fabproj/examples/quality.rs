@@ -1,5 +1,5 @@
-//! Trains every set with several seeds, certifies each model on fresh points, and prints the table
-//! behind the README's claims.
+//! Trains every set with several seeds, certifies each model on fresh points, and prints the tables of
+//! `docs/quality.md`.
 //!
 //! ```text
 //! cargo run --release --example quality -- [--sets NAME,...] [--seeds N] [--first S]

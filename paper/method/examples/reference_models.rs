@@ -1,5 +1,5 @@
 //! Writes model files with every kind of part, and what the projector makes of some points, so that
-//! readers in other languages can be checked: `NAME.fab` beside `NAME.calls.safetensors`, which
+//! readers in other languages can be checked: `NAME.model.safetensors` beside `NAME.calls.safetensors`, which
 //! holds the tensors `y`, `x` and `projection`.
 //!
 //! ```text
@@ -168,7 +168,10 @@ fn write(name: &str, weights: &Weights, folder: &Path, rng: &mut ChaCha8Rng) -> 
     for (name, bytes, dim) in &arrays {
         tensors.insert(*name, TensorView::new(Dtype::F32, vec![ROWS, *dim], bytes)?);
     }
-    fs::write(folder.join(format!("{name}.fab")), weights.to_bytes()?)?;
+    fs::write(
+        folder.join(format!("{name}.model.safetensors")),
+        weights.to_bytes()?,
+    )?;
     fs::write(
         folder.join(format!("{name}.calls.safetensors")),
         safetensors::serialize(tensors, None)?,

@@ -24,6 +24,7 @@ use self::progress::Progress;
 use self::settings::Preset;
 pub use self::settings::SettingOptions;
 use self::summary::Summary;
+pub(crate) use self::summary::goals;
 use crate::options::Common;
 use crate::show::{self, count};
 use crate::{bench, find, interrupt, output, plot};

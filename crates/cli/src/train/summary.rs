@@ -105,17 +105,11 @@ impl Summary {
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        let goals = if self.model.met_goals() {
-            "met"
-        } else {
-            "missed"
-        };
         let mut rows = Vec::new();
         if let Some(record) = self.model.record().learned() {
             rows.push(row("guard", labels::promise(&record.calibration)));
             rows.push(row("labelled points", labels::points(record)));
         }
-        rows.push(row("goals", goals.to_owned()));
         if certificate.statistical {
             // The promise above is all that is known about the truth.
             let accepted = format!("{} of raw outputs", percent(certificate.raw_feasible));
@@ -130,6 +124,7 @@ impl Summary {
         rows.extend(worst.map(|worst| row("worst slice of x", worst)));
         rows.extend(certify::empty(certificate).map(|empty| row("empty", empty)));
         rows.extend(excess);
+        rows.push(row("training goals", goals(&self.model)));
         rows.extend([
             row(
                 "one call",
@@ -169,9 +164,6 @@ impl Summary {
     fn warnings(&self) -> Vec<String> {
         let certificate = &self.certificate;
         let mut problems = Vec::new();
-        if !self.model.met_goals() {
-            problems.push("the training missed its goals".to_owned());
-        }
         if certificate.raw_feasible < GOOD_RAW {
             let share = percent(certificate.raw_feasible);
             problems.push(format!(
@@ -219,5 +211,25 @@ impl Summary {
             .map(|problem| format!("{problem}; {advice}"));
         let of_points = self.model.record().learned().map(labels::warnings);
         problems.chain(of_points.into_iter().flatten()).collect()
+    }
+}
+
+/// Whether the training met its own goals, or which of them it missed. They decide when the search for charts
+/// ends, and are stricter than what deserves a warning.
+pub(crate) fn goals(model: &Model) -> String {
+    if model.met_goals() {
+        return "met".to_owned();
+    }
+    let training: Value = serde_json::from_str(&model.record().training_json()).unwrap_or_default();
+    let missed = training["missed"].as_array().into_iter().flatten();
+    let missed = missed.filter_map(|missed| {
+        let ratio = missed["found"].as_f64()? / missed["allowed"].as_f64()?;
+        let defect = missed["defect"].as_str()?;
+        Some(format!("{defect}: {ratio:.1} times the goal"))
+    });
+    let missed: Vec<_> = missed.collect();
+    match missed.is_empty() {
+        true => "missed".to_owned(),
+        false => format!("missed\n{}", missed.join("\n")),
     }
 }

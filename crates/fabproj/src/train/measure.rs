@@ -81,26 +81,71 @@ impl Goals {
     }
 }
 
+/// A goal that was missed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Missed {
+    /// The defect.
+    pub defect: String,
+    /// How much there is of it.
+    pub found: f64,
+    /// How much is allowed.
+    pub allowed: f64,
+}
+
 impl ChartQuality {
+    /// The defects by name: how much there is of each, and how much is allowed.
+    fn defects(&self, goals: &Goals) -> [(&'static str, f64, f64); 4] {
+        let decodes = 1.0 - self.inside.min(self.surface);
+        [
+            ("infeasible decodes", decodes, goals.decodes),
+            ("infeasible projections", 1.0 - self.raw, goals.raw),
+            ("move of feasible inputs", self.moved, goals.moved),
+            (
+                "distance beyond the nearest point",
+                self.excess.unwrap_or(0.0),
+                goals.excess,
+            ),
+        ]
+    }
+
     /// How far from the goals: the largest ratio of a defect to what is allowed of it. At most one is
     /// good enough.
     pub(crate) fn shortfall(&self, goals: &Goals) -> f64 {
-        let defects = [
-            (1.0 - self.inside.min(self.surface)) / goals.decodes,
-            (1.0 - self.raw) / goals.raw,
-            self.moved / goals.moved,
-            self.excess.unwrap_or(0.0) / goals.excess,
-        ];
-        defects.into_iter().fold(0.0, f64::max)
+        largest_ratio(&self.defects(goals))
     }
 }
 
+fn largest_ratio(defects: &[(&str, f64, f64)]) -> f64 {
+    let ratios = defects.iter().map(|(_, found, allowed)| found / allowed);
+    ratios.fold(0.0, f64::max)
+}
+
 impl Quality {
-    /// How far from the goals. Coverage and distances count as much as feasibility, so that a decoder
-    /// which collapses to a few safe points is not rewarded.
+    /// Coverage and distances count as much as feasibility, so that a decoder which collapses to a few
+    /// safe points is not rewarded.
+    fn defects(&self, goals: &Goals) -> Vec<(&'static str, f64, f64)> {
+        let uncovered = 1.0 - self.coverage.unwrap_or(1.0);
+        let mut defects = self.overall.defects(goals).to_vec();
+        defects.push(("cells that are not reached", uncovered, goals.uncovered));
+        defects
+    }
+
+    /// How far from the goals.
     pub(crate) fn shortfall(&self, goals: &Goals) -> f64 {
-        let coverage = (1.0 - self.coverage.unwrap_or(1.0)) / goals.uncovered;
-        self.overall.shortfall(goals).max(coverage)
+        largest_ratio(&self.defects(goals))
+    }
+
+    /// The goals that are missed; none if the shortfall is at most one.
+    pub(crate) fn missed(&self, goals: &Goals) -> Vec<Missed> {
+        let defects = self.defects(goals).into_iter();
+        defects
+            .filter(|(_, found, allowed)| found / allowed > 1.0)
+            .map(|(defect, found, allowed)| Missed {
+                defect: defect.to_owned(),
+                found,
+                allowed,
+            })
+            .collect()
     }
 
     /// Figures by name, for observers.

@@ -144,7 +144,7 @@ impl Recipe for Settings {
         Ok(Trained {
             weights,
             summary_json,
-            met_goals: summary.accepted,
+            met_goals: summary.missed.is_empty(),
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The rows are split in three. The first part trains a discriminator. The second chooses the best step and
 //! the threshold above which a point is accepted. The third measures how often an accepted point is
-//! feasible. `docs/labelled-data.md` compares this with other ways.
+//! feasible. `docs/labelled-data.md` describes it.
 
 mod calibrate;
 mod classifier;

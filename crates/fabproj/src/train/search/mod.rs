@@ -10,7 +10,7 @@ use super::TrainError;
 use super::anchors;
 use super::atlas::Atlas;
 use super::fit::{LatentKind, hole};
-use super::measure::{ChartQuality, Goals, Quality};
+use super::measure::{ChartQuality, Goals, Missed, Quality};
 use super::purpose::Purpose;
 use super::session::{Event, Session};
 use super::settings::Settings;
@@ -85,8 +85,8 @@ pub(crate) struct Summary {
     pub margins: Vec<f32>,
     /// All candidates that were trained, with how they measured.
     pub candidates: Vec<(Candidate, Quality)>,
-    /// Whether the chosen one met the goals.
-    pub accepted: bool,
+    /// The goals that the chosen one missed.
+    pub missed: Vec<Missed>,
 }
 
 /// Trains for a set without equations.
@@ -110,6 +110,7 @@ pub(crate) fn train(
     let pieces = Pieces::find(&pool, GRAPH_NODES, &mut Purpose::Pieces.stream(seed));
     let restorer = (!pool.regime().low_dimensional())
         .then(|| Restorer::new(&pool.feasible, pool.states.len(), pool.dim()));
+    let goals = Goals::new(pool.regime(), settings.moved);
     let search = Search {
         settings,
         seed,
@@ -117,19 +118,18 @@ pub(crate) fn train(
         pool: &pool,
         pieces: &pieces,
         restorer,
-        goals: Goals::new(pool.regime(), settings.moved),
+        goals,
     };
     let mut trials = Trials::default();
     search.run(&mut trials)?;
-    let accepted = trials.shortfall() <= 1.0;
-    let Some((_, atlas, margins, chosen)) = trials.best else {
+    let Some(best) = trials.best else {
         return Err(TrainError::Diverged {
             unit: "every candidate".to_owned(),
             step: settings.phase_two,
             loss: f64::NAN,
         });
     };
-    let mut weights = atlas.weights(pool.oracle.units(), &pool.x_units);
+    let mut weights = best.atlas.weights(pool.oracle.units(), &pool.x_units);
     session.emit(&Event::Stage {
         name: "finding anchors",
     });
@@ -141,10 +141,10 @@ pub(crate) fn train(
         empty_fraction: pool.empty_fraction,
         queries: pool.oracle.queries(),
         calibration: None,
-        chosen,
-        margins,
+        chosen: best.candidate,
+        margins: best.margins,
         candidates: trials.tried,
-        accepted,
+        missed: best.quality.missed(&goals),
     };
     Ok((weights, summary))
 }
@@ -153,14 +153,22 @@ pub(crate) fn train(
 #[derive(Default)]
 struct Trials {
     tried: Vec<(Candidate, Quality)>,
-    best: Option<(f64, Atlas, Vec<f32>, Candidate)>,
+    best: Option<Best>,
+}
+
+struct Best {
+    candidate: Candidate,
+    quality: Quality,
+    shortfall: f64,
+    atlas: Atlas,
+    margins: Vec<f32>,
 }
 
 impl Trials {
     fn shortfall(&self) -> f64 {
         self.best
             .as_ref()
-            .map_or(f64::INFINITY, |(shortfall, ..)| *shortfall)
+            .map_or(f64::INFINITY, |best| best.shortfall)
     }
 
     fn enter(
@@ -172,9 +180,15 @@ impl Trials {
         margins: Vec<f32>,
     ) {
         let shortfall = quality.shortfall(goals);
-        self.tried.push((candidate, quality));
+        self.tried.push((candidate, quality.clone()));
         if shortfall < self.shortfall() {
-            self.best = Some((shortfall, atlas, margins, candidate));
+            self.best = Some(Best {
+                candidate,
+                quality,
+                shortfall,
+                atlas,
+                margins,
+            });
         }
     }
 }
@@ -284,7 +298,7 @@ impl Search<'_> {
                 return Ok(());
             }
         }
-        let Some(best) = trials.best.as_ref().map(|(_, _, _, best)| best.latent) else {
+        let Some(best) = trials.best.as_ref().map(|best| best.candidate.latent) else {
             return Ok(());
         };
         let slices = self
