@@ -32,7 +32,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Format, lints, docs, links, crate dependencies, WebAssembly, packages, workflows, public interface
+    /// Format, lints, docs, links, dependencies, WebAssembly, packages, public interface
     Check(check::Arguments),
     /// Everything that CI runs: `check`, all tests, the no_std program, Python and C
     Test(check::Arguments),
