@@ -125,7 +125,7 @@ class ModelFile:
         with safe_open(path, framework="numpy") as file:
             self.header = json.loads(file.metadata()["fabproj"])
             tensors = {name: file.get_tensor(name).astype(numpy.float64) for name in file.keys()}
-        if self.header["format"] != 1:
+        if self.header["format"] != 2:
             raise ValueError(f"format version {self.header['format']} is not known here")
         self.frame = Frame("frame", tensors)
         self.x_frame = Frame("x_frame", tensors)
