@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
+use crate::check;
 use crate::metadata::Workspace;
 use crate::python::{Environment, FRAMEWORKS, PACKAGE};
 use crate::shell::{Skipped, cargo, command, has_program, output, root, step};
@@ -17,8 +19,17 @@ const C_FOLDER: &str = "bindings/c";
 /// The option of the library path on Linux, where a CUDA build of PyTorch may find no CUDA.
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
+pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
+    let mut skipped = arguments.skipped();
+    let workspace = Workspace::read()?;
+    c(&workspace, &mut skipped)?;
+    python(&workspace, &mut skipped)?;
+    eprintln!("\n{}", skipped.summary("all tests of the bindings passed"));
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Builds the wheel once, and tests it with NumPy alone, then beside the frameworks.
-pub fn python(workspace: &Workspace, skipped: &mut Skipped) -> Result<()> {
+fn python(workspace: &Workspace, skipped: &mut Skipped) -> Result<()> {
     let everyday = Environment::prepare(&PACKAGE)?;
     let wheel = wheel(workspace, &everyday)?;
     install(&everyday, &wheel)?;
@@ -102,7 +113,7 @@ fn frameworks(environment: &Environment, wheel: &Path) -> Result<()> {
 }
 
 /// Compiles the example in C against the static library, and runs it under a sanitizer and under valgrind.
-pub fn c(workspace: &Workspace, skipped: &mut Skipped) -> Result<()> {
+fn c(workspace: &Workspace, skipped: &mut Skipped) -> Result<()> {
     if !cfg!(unix) || !has_program("cc") {
         return skipped.add("C interface", "there is no C compiler named cc");
     }

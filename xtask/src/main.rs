@@ -34,12 +34,14 @@ struct Arguments {
 enum Task {
     /// Format, lints, docs, links, dependencies, WebAssembly, packages, public interface
     Check(check::Arguments),
-    /// Everything that CI runs: `check`, all tests, the no_std program, Python and C
+    /// Everything that CI runs: `check`, all tests, the no_std program
     Test(check::Arguments),
     /// Compare the public interface with the recorded one
     Api(api::Arguments),
     /// Compare our speed with PyTorch and ONNX Runtime, interleaved on one core
     Bench(bench::Arguments),
+    /// Build and test the Python package and the C interface
+    Bindings(check::Arguments),
     /// Test the core and the library on AArch64, emulated by QEMU
     Arm,
     /// Read mutated set files, tables and models for some minutes
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Task::Test(arguments) => test::run(&arguments),
         Task::Api(arguments) => api::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::Bindings(arguments) => bindings::run(&arguments),
         Task::Arm => arm::run(),
         Task::Fuzz(arguments) => reliability::fuzz(&arguments),
         Task::Soak(arguments) => reliability::soak(&arguments),

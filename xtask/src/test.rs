@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::metadata::Workspace;
 use crate::python::{self, Environment};
 use crate::shell::{cargo, executable, has_cargo_command, step};
-use crate::{bindings, check, features};
+use crate::{check, features};
 
 pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let start = Instant::now();
@@ -18,8 +18,6 @@ pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     check::steps(&workspace, &features, &mut skipped)?;
     no_std(&workspace)?;
     python_consumers(&workspace, &features)?;
-    bindings::c(&workspace, &mut skipped)?;
-    bindings::python(&workspace, &mut skipped)?;
     let doc_tests = ["test", "--workspace", "--doc"];
     step("doc tests", cargo(&doc_tests).args(&features))?;
     tests(&features)?;
