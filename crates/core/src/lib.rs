@@ -26,6 +26,7 @@
 //! | be sure of the output | [`Guard`] |
 //! | answer a problem: a set and an objective | [`Solver`] |
 //! | train through a projector | [`Projector::forward`], [`Projector::pullback`] |
+//! | train through a solver | [`Solver::pullback`] |
 //! | not allocate | [`Workspace`] and the calls that end in `_into` |
 //! | work in latent space | [`Projector::encode`], [`Projector::decode`], [`LatentSet`] |
 //! | read and write model files | [`Weights::from_bytes`], [`format`](mod@format) |
@@ -60,7 +61,8 @@ pub use real::Real;
 #[doc(hidden)] // For training: no promise of stability.
 pub use solver::{ActiveSet, Ending};
 pub use solver::{
-    AffineMap, Answer, Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace,
+    AffineMap, Answer, Functions, PullbackWorkspace, SolveOutcome, Solver, SolverWeights,
+    SolverWorkspace,
 };
 pub use validate::WeightsError;
 pub use weights::{Activation, Anchor, Chart, Frame, Layer, Network, Weights};

@@ -150,7 +150,9 @@ pub enum FormatError {
     #[error("the file holds a solver and no projector; `fabproj solve` runs it")]
     Solver,
     /// A solver was asked of the file of a projector.
-    #[error("the file holds a projector and no solver; train a problem, a set with an objective")]
+    #[error(
+        "the file holds a projector and no solver; `fabproj project` runs it; a solver comes from a problem, a set file with [objective]"
+    )]
     NoSolver,
     /// Weights that are well written but cannot run.
     #[error(transparent)]

@@ -3,6 +3,7 @@
 
 mod active_set;
 mod functions;
+mod pullback;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use core::fmt;
 #[doc(hidden)]
 pub use active_set::{ActiveSet, Ending};
 pub use functions::Functions;
+pub use pullback::PullbackWorkspace;
 pub(crate) use weights::MAX_ROWS;
 pub use weights::{AffineMap, SolverWeights};
 

@@ -97,7 +97,7 @@ impl<F: Functions> Solver<F> {
     }
 
     /// f and c at y, bounds included.
-    fn evaluate(&self, x: &[f64], work: &mut SolverWorkspace) -> f64 {
+    pub(super) fn evaluate(&self, x: &[f64], work: &mut SolverWorkspace) -> f64 {
         let (own, bounds) = work.constraints.split_at_mut(self.weights.rows);
         let objective = self.functions.values(&work.y, x, own, &mut work.memory);
         bound_values(&self.weights.bounds, &work.y, bounds);
@@ -105,7 +105,7 @@ impl<F: Functions> Solver<F> {
     }
 
     /// One step from the point of the last evaluation; false where there is none, and y has not moved.
-    fn step(&self, x: &[f64], work: &mut SolverWorkspace, stationary: bool) -> bool {
+    pub(super) fn step(&self, x: &[f64], work: &mut SolverWorkspace, stationary: bool) -> bool {
         let weights = &self.weights;
         if stationary {
             work.direction.fill(0.0);

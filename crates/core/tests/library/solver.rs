@@ -209,3 +209,72 @@ fn files_keep_every_bit() {
         }
     }
 }
+
+/// Weights that are exact only to first order: many steps, so that answers are optima to many digits.
+fn precise() -> Solver<Ring> {
+    let mut weights = weights();
+    weights.steps = 60;
+    Solver::new(weights, Ring).expect("valid weights")
+}
+
+#[test]
+fn the_gradient_to_x_agrees_with_differences() {
+    let solver = precise();
+    let mut workspace = solver.pullback_workspace();
+    let delta = [0.7, -1.3];
+    let value = |x: &[f64; 2]| {
+        let (y, answer) = solver.solve(x).unwrap();
+        assert!(answer.outcome.is_verified());
+        delta[0] * y[0] + delta[1] * y[1]
+    };
+    // Inside; at the outer circle; at its corner with y0 = 1.5; at y0 = 1.5 alone.
+    for x in [[0.3, 1.5], [0.4, 3.0], [2.6, 2.2], [2.0, 0.9]] {
+        let mut gradient = [0.0; 2];
+        let answer = solver
+            .pullback(&x, &delta, &mut gradient, &mut workspace)
+            .unwrap();
+        assert!(answer.outcome.is_verified());
+        for i in 0..2 {
+            let (mut above, mut below) = (x, x);
+            above[i] += 1e-4;
+            below[i] -= 1e-4;
+            let expected = (value(&above) - value(&below)) / 2e-4;
+            assert!(
+                (gradient[i] - expected).abs() < 1e-5,
+                "{x:?}, x{i}: {} but {expected}",
+                gradient[i]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_pullback_does_not_allocate_and_refuses_misuse() {
+    let solver = precise();
+    let mut workspace = solver.pullback_workspace();
+    let mut gradient = [0.0; 2];
+    let (answer, count) =
+        counted(|| solver.pullback(&[0.4, 3.0], &[1.0, 0.0], &mut gradient, &mut workspace));
+    assert_eq!(
+        (count.allocations, answer.unwrap().outcome.is_verified()),
+        (0, true)
+    );
+    assert!(gradient[0] > 0.1);
+    let answer = solver.pullback(&[f64::NAN, 3.0], &[1.0, 0.0], &mut gradient, &mut workspace);
+    assert_eq!(answer.unwrap().outcome, SolveOutcome::NotFinite);
+    assert_eq!(gradient, [0.0; 2]);
+    let short = solver.pullback(&[0.4, 3.0], &[1.0], &mut gradient, &mut workspace);
+    assert!(matches!(
+        short,
+        Err(CallError::Length {
+            argument: "delta",
+            expected: 2,
+            found: 1
+        })
+    ));
+    let mut other = weights();
+    (other.bounds, other.steps) = (vec![], 1);
+    let mut other = Solver::new(other, Ring).unwrap().pullback_workspace();
+    let foreign = solver.pullback(&[0.4, 3.0], &[1.0, 0.0], &mut gradient, &mut other);
+    assert_eq!(foreign.unwrap_err(), CallError::Workspace);
+}
