@@ -157,6 +157,14 @@ pub enum FileError {
         /// What is wrong with it.
         source: FormatError,
     },
+    /// The file holds a projector where a solver is needed, or the other way round.
+    #[error("{}: {source}", path.display())]
+    OtherKind {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        source: FormatError,
+    },
     /// The file was written by another version.
     #[error("{}: {source}; use that version of fabproj, or train the model again", path.display())]
     TooNew {
@@ -326,15 +334,7 @@ impl Model {
     /// [`FileError::Write`] for a place that cannot be written to, [`FileError::Unwritable`] for a record that is
     /// not JSON.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
-        let path = path.as_ref();
-        let bytes = self.to_bytes().map_err(|source| FileError::Unwritable {
-            path: path.to_owned(),
-            source,
-        })?;
-        write_atomically(path, &bytes).map_err(|source| FileError::Write {
-            path: path.to_owned(),
-            source,
-        })
+        save(path.as_ref(), self.to_bytes())
     }
 
     /// Reads a file.
@@ -343,24 +343,41 @@ impl Model {
     /// [`FileError::Read`] for a file that cannot be read, [`FileError::NotAModel`] for one that is
     /// something else, damaged or edited, [`FileError::TooNew`] for one of another version.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        let path = path.as_ref();
-        let bytes = read_limited(path).map_err(|source| FileError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::from_bytes(&bytes).map_err(|source| {
-            let path = path.to_owned();
-            match source {
-                FormatError::Version { .. } => FileError::TooNew { path, source },
-                source => FileError::NotAModel { path, source },
-            }
-        })
+        load(path.as_ref(), Self::from_bytes)
     }
+}
+
+/// Writes the bytes of a model, whatever it holds, as a whole or not at all.
+pub(crate) fn save(path: &Path, bytes: Result<Vec<u8>, WriteError>) -> Result<(), FileError> {
+    let path = path.to_owned();
+    match bytes {
+        Err(source) => Err(FileError::Unwritable { path, source }),
+        Ok(bytes) => {
+            write_atomically(&path, &bytes).map_err(|source| FileError::Write { path, source })
+        }
+    }
+}
+
+/// Reads the file of a model, whatever it holds.
+pub(crate) fn load<M>(
+    path: &Path,
+    from_bytes: impl Fn(&[u8]) -> Result<M, FormatError>,
+) -> Result<M, FileError> {
+    let path = path.to_owned();
+    let bytes = match read_limited(&path) {
+        Ok(bytes) => bytes,
+        Err(source) => return Err(FileError::Read { path, source }),
+    };
+    from_bytes(&bytes).map_err(|source| match source {
+        FormatError::Version { .. } => FileError::TooNew { path, source },
+        FormatError::Solver | FormatError::NoSolver => FileError::OtherKind { path, source },
+        source => FileError::NotAModel { path, source },
+    })
 }
 
 /// Reads one byte more than a model may have at most, whatever the file's size is said to be: the
 /// format's own check then gives the error.
-pub(crate) fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
+fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = File::open(path)?.take(MAX_BYTES as u64 + 1);
     file.read_to_end(&mut bytes)?;

@@ -3,8 +3,8 @@
 use fabproj_core::Membership;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::delegate::same_coordinates;
-use super::{Description, Equation, Interval, Learned, Set};
+use super::Set;
+use super::delegate::same_set;
 
 /// Counts the membership queries that a set answers.
 ///
@@ -56,37 +56,5 @@ impl<S: Set> Membership for Counted<S> {
 }
 
 impl<S: Set> Set for Counted<S> {
-    same_coordinates!();
-
-    fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
-        self.set.nearest(y, x, nearest)
-    }
-
-    fn bounds(&self) -> Vec<Interval> {
-        self.set.bounds()
-    }
-
-    fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
-        self.set.draw_input(x, uniform, y);
-    }
-
-    fn constraints(&self) -> Vec<String> {
-        self.set.constraints()
-    }
-
-    fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
-        self.set.violated(y, x)
-    }
-
-    fn equations(&self) -> Vec<Equation> {
-        self.set.equations()
-    }
-
-    fn learned(&self) -> Option<&Learned> {
-        self.set.learned()
-    }
-
-    fn description(&self) -> Description {
-        self.set.description()
-    }
+    same_set!(self => self.set);
 }

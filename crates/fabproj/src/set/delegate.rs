@@ -2,96 +2,82 @@
 
 use std::sync::Arc;
 
-use super::{Calibration, Description, Equation, Interval, Learned, Set};
+use super::Set;
 
-/// The methods of a wrapper whose coordinates and trust are those of its field `set`.
+/// The methods of a wrapper whose coordinates and trust are those of another set: `same_coordinates!(self => self.set)`.
 macro_rules! same_coordinates {
-    () => {
-        fn dim(&self) -> usize {
-            self.set.dim()
+    ($this:ident => $set:expr) => {
+        fn dim(&$this) -> usize {
+            $set.dim()
         }
 
-        fn x_dim(&self) -> usize {
-            self.set.x_dim()
+        fn x_dim(&$this) -> usize {
+            $set.x_dim()
         }
 
-        fn x_bounds(&self) -> Vec<$crate::set::Interval> {
-            self.set.x_bounds()
+        fn x_bounds(&$this) -> Vec<$crate::set::Interval> {
+            $set.x_bounds()
         }
 
-        fn names(&self) -> Vec<String> {
-            self.set.names()
+        fn names(&$this) -> Vec<String> {
+            $set.names()
         }
 
-        fn x_names(&self) -> Vec<String> {
-            self.set.x_names()
+        fn x_names(&$this) -> Vec<String> {
+            $set.x_names()
         }
 
-        fn calibration(&self) -> Option<$crate::set::Calibration> {
-            self.set.calibration()
+        fn calibration(&$this) -> Option<$crate::set::Calibration> {
+            $set.calibration()
         }
     };
 }
-pub(super) use same_coordinates;
+pub(crate) use same_coordinates;
+
+/// All methods of a set that stands for another: `same_set!(self => self.set)`.
+macro_rules! same_set {
+    ($this:ident => $set:expr) => {
+        $crate::set::delegate::same_coordinates!($this => $set);
+
+        fn nearest(&$this, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
+            $set.nearest(y, x, nearest)
+        }
+
+        fn bounds(&$this) -> Vec<$crate::set::Interval> {
+            $set.bounds()
+        }
+
+        fn draw_input(&$this, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
+            $set.draw_input(x, uniform, y);
+        }
+
+        fn constraints(&$this) -> Vec<String> {
+            $set.constraints()
+        }
+
+        fn violated(&$this, y: &[f64], x: &[f64]) -> Vec<String> {
+            $set.violated(y, x)
+        }
+
+        fn equations(&$this) -> Vec<$crate::set::Equation> {
+            $set.equations()
+        }
+
+        fn learned(&$this) -> Option<&$crate::set::Learned> {
+            $set.learned()
+        }
+
+        fn description(&$this) -> $crate::set::Description {
+            $set.description()
+        }
+    };
+}
+pub(crate) use same_set;
 
 macro_rules! through_pointer {
     ($($pointer:ty),*) => {$(
         impl<T: Set + ?Sized> Set for $pointer {
-            fn dim(&self) -> usize {
-                (**self).dim()
-            }
-
-            fn x_dim(&self) -> usize {
-                (**self).x_dim()
-            }
-
-            fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
-                (**self).nearest(y, x, nearest)
-            }
-
-            fn bounds(&self) -> Vec<Interval> {
-                (**self).bounds()
-            }
-
-            fn x_bounds(&self) -> Vec<Interval> {
-                (**self).x_bounds()
-            }
-
-            fn names(&self) -> Vec<String> {
-                (**self).names()
-            }
-
-            fn x_names(&self) -> Vec<String> {
-                (**self).x_names()
-            }
-
-            fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
-                (**self).draw_input(x, uniform, y);
-            }
-
-            fn constraints(&self) -> Vec<String> {
-                (**self).constraints()
-            }
-
-            fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
-                (**self).violated(y, x)
-            }
-
-            fn equations(&self) -> Vec<Equation> {
-                (**self).equations()
-            }
-
-            fn calibration(&self) -> Option<Calibration> {
-                (**self).calibration()
-            }
-
-            fn learned(&self) -> Option<&Learned> {
-                (**self).learned()
-            }
-
-            fn description(&self) -> Description {
-                (**self).description()
-            }
+            same_set!(self => (**self));
         }
     )*};
 }

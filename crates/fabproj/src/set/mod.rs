@@ -10,7 +10,7 @@ mod bitten_ball;
 mod catalogue;
 mod closure;
 mod counted;
-mod delegate;
+pub(crate) mod delegate;
 mod description;
 mod equations;
 mod error;

@@ -54,6 +54,30 @@ pub struct GapCertificate {
     pub seed: u64,
 }
 
+/// A local optimum at x and its objective: sequential quadratic programming from `start`, to ten digits.
+/// `None` where the search finds no feasible point or does not converge.
+///
+/// This is what training learns from. It takes thousands of times as long as a trained solver.
+///
+/// ```
+/// use fabproj::solve::{Problem, Quadratic, local_optimum};
+///
+/// // ½ y0² − y0 with y0 <= 0.25
+/// let functions = Quadratic::diagonal(vec![1.0], vec![-1.0], 0)?.with_rows(vec![1.0], vec![0.25])?;
+/// let (y, objective) = local_optimum(&Problem::new("one", functions), &[], &[0.0]).unwrap();
+/// assert!((y[0] - 0.25).abs() < 1e-9 && (objective + 0.21875).abs() < 1e-9);
+/// # Ok::<(), fabproj::solve::ProblemError>(())
+/// ```
+pub fn local_optimum(problem: &Problem, x: &[f64], start: &[f64]) -> Option<(Vec<f64>, f64)> {
+    let reduced = Reduced::of(problem).ok()?;
+    if x.len() != problem.x_dim() || start.len() != problem.dim() {
+        return None;
+    }
+    let zeros = vec![0.0; reduced.rows()];
+    let found = label::solve(&reduced, x, start, &zeros, None).ok()?;
+    Some((found.y, found.objective))
+}
+
 /// Measures answers on fresh x. The reference is a search in f64 from the answer and from the start of the
 /// solver; the better optimum counts, so that a gap may be small and never negative beyond rounding.
 ///

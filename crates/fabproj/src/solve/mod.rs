@@ -4,6 +4,7 @@
 //! bounds, and the distribution of x. [`Quadratic`] and [`FnFunctions`] are ready-made functions.
 
 mod certify;
+mod checkpoint;
 mod closures;
 mod label;
 mod linear;
@@ -13,11 +14,13 @@ mod quadratic;
 mod reduced;
 mod train;
 
-pub use fabproj_core::{Answer, Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace};
+pub use fabproj_core::{
+    Answer, Functions, PullbackWorkspace, SolveOutcome, Solver, SolverWeights, SolverWorkspace,
+};
 
-pub use self::certify::{GapCertificate, GapPlan, certify};
+pub use self::certify::{GapCertificate, GapPlan, certify, local_optimum};
 pub use self::closures::FnFunctions;
-pub use self::model::{SolverModel, SolverRecord, train};
+pub use self::model::{SolverModel, SolverRecord, train, train_with};
 pub use self::problem::{Distribution, Problem, ProblemError};
 pub use self::quadratic::Quadratic;
 pub use self::train::{Measured, SolveError, SolveSettings, SolveSummary};

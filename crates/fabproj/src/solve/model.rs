@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::certify::{GapCertificate, GapPlan, certify};
 use super::problem::Problem;
 use super::train::{SolveError, SolveSettings, SolveSummary, fit_solver};
-use crate::model::{FileError, read_limited};
+use crate::model::FileError;
 use crate::set::{Description, SetError};
-use crate::support::write_atomically;
+use crate::train::{Identity, Session, TrainError};
 
 /// Trains a solver of a problem: optima at drawn x, a metric, an affine start and anchor, and as many steps as
 /// the goal takes, chosen on x that were not learned from.
@@ -38,13 +38,37 @@ use crate::support::write_atomically;
 /// ```
 ///
 /// # Errors
-/// [`SolveError`] for a problem whose parts do not fit together, that has no lower bound, or that has no
-/// feasible point at most x.
-pub fn train(problem: &Problem, settings: &SolveSettings) -> Result<SolverModel, SolveError> {
-    let (weights, summary) = fit_solver(problem, settings)?;
+/// [`TrainError::Solve`] for a problem whose parts do not fit together, that has no lower bound, or that has
+/// no feasible point at most x.
+pub fn train(problem: &Problem, settings: &SolveSettings) -> Result<SolverModel, TrainError> {
+    train_with(problem, settings, &Session::new())
+}
+
+/// [`train`] in an environment that can watch, stop and resume it.
+///
+/// # Errors
+/// As for [`train`]; [`TrainError::Stopped`] when the session's stop flag was set,
+/// [`TrainError::OtherTraining`] when its checkpoints belong to another training.
+pub fn train_with(
+    problem: &Problem,
+    settings: &SolveSettings,
+    session: &Session,
+) -> Result<SolverModel, TrainError> {
+    let description = problem.description();
+    let options =
+        serde_json::to_value(settings).map_err(|error| TrainError::Recipe(error.into()))?;
+    session.claim(|| Identity {
+        fabproj: env!("CARGO_PKG_VERSION").to_owned(),
+        set: description.name(),
+        set_hash: description.hash(),
+        recipe: "solver".to_owned(),
+        settings: options,
+        seed: settings.seed,
+    })?;
+    let (weights, summary) = fit_solver(problem, settings, session)?;
     let record = SolverRecord {
         fabproj: env!("CARGO_PKG_VERSION").to_owned(),
-        problem: problem.description().clone(),
+        problem: description.clone(),
         names: problem.names().to_vec(),
         x_names: problem.x_names().to_vec(),
         settings: settings.clone(),
@@ -150,15 +174,7 @@ impl SolverModel {
     /// # Errors
     /// [`FileError::Write`] for a place that cannot be written to.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
-        let path = path.as_ref();
-        let bytes = self.to_bytes().map_err(|source| FileError::Unwritable {
-            path: path.to_owned(),
-            source,
-        })?;
-        write_atomically(path, &bytes).map_err(|source| FileError::Write {
-            path: path.to_owned(),
-            source,
-        })
+        crate::model::save(path.as_ref(), self.to_bytes())
     }
 
     /// Reads a file.
@@ -166,17 +182,6 @@ impl SolverModel {
     /// # Errors
     /// [`FileError`] for a file that cannot be read, or that is something else.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, FileError> {
-        let path = path.as_ref();
-        let bytes = read_limited(path).map_err(|source| FileError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::from_bytes(&bytes).map_err(|source| {
-            let path = path.to_owned();
-            match source {
-                FormatError::Version { .. } => FileError::TooNew { path, source },
-                source => FileError::NotAModel { path, source },
-            }
-        })
+        crate::model::load(path.as_ref(), Self::from_bytes)
     }
 }

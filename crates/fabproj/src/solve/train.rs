@@ -8,17 +8,21 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::{self, Found};
 use super::label::{self, Label, NoLabel};
 use super::linear::fit;
 use super::problem::{Distribution, Problem, ProblemError};
 use super::quadratic::dot;
 use super::reduced::{Metric, Reduced, gram};
 use crate::set::SetError;
+use crate::train::{Event, Session, TrainError};
 
 /// Labels beside four for each coordinate of x.
 const LABELS: usize = 300;
 /// Labels that the metric is averaged over: more change it little.
 const CURVED: usize = 48;
+/// Optima that are searched between two checkpoints.
+const BATCH: usize = 64;
 /// With more constraints than this, those that never come near are left out of the steps.
 const WATCH_ALL: usize = 128;
 /// A row is active in a label if its multiplier is more than this part of the largest.
@@ -129,6 +133,18 @@ pub struct Measured {
     pub worst_gap: f64,
 }
 
+impl Measured {
+    /// Figures for observers.
+    fn figures(&self) -> [(&'static str, f64); 4] {
+        [
+            ("mean gap", self.mean_gap),
+            ("worst gap", self.worst_gap),
+            ("pulled", self.pulled as f64),
+            ("failed", self.failed as f64),
+        ]
+    }
+}
+
 /// What training did, for the model file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -151,7 +167,8 @@ pub struct SolveSummary {
 pub(super) fn fit_solver(
     problem: &Problem,
     settings: &SolveSettings,
-) -> Result<(SolverWeights, SolveSummary), SolveError> {
+    session: &Session,
+) -> Result<(SolverWeights, SolveSummary), TrainError> {
     let reduced = Reduced::of(problem)?;
     let x_dim = problem.x_dim();
     let wanted = if settings.labels > 0 {
@@ -162,12 +179,15 @@ pub(super) fn fit_solver(
     // The largest of few gaps says little about that of many.
     let tests = wanted / 2;
     let x = draw(problem.distribution(), x_dim, wanted + tests, settings.seed);
-    let all = label_all(&reduced, &x)?;
+    let all = label_all(&reduced, &x, session)?;
     // The last ones test; what has no optimum is left out of both.
     let tests = tests.min(all.len() / 3).max(1);
     let (labels, tests) = all.split_at(all.len() - tests);
+    session.emit(&Event::Stage {
+        name: "metric, start and anchor",
+    });
     let plan = Plan::of(problem, &reduced, labels, &x);
-    let (chosen, candidates) = plan.choose(problem, tests, settings)?;
+    let (chosen, candidates) = plan.choose(problem, tests, settings, session)?;
     let active_sets: std::collections::BTreeSet<Vec<usize>> = labels.iter().map(active).collect();
     let summary = SolveSummary {
         labels: labels.len(),
@@ -208,12 +228,58 @@ pub(super) fn draw(from: &Distribution, x_dim: usize, count: usize, seed: u64) -
 }
 
 /// Optima at all x that have one.
-fn label_all(reduced: &Reduced<'_>, x: &[Vec<f64>]) -> Result<Vec<Label>, SolveError> {
+fn label_all(
+    reduced: &Reduced<'_>,
+    x: &[Vec<f64>],
+    session: &Session,
+) -> Result<Vec<Label>, TrainError> {
+    let found = find_all(reduced, x, session)?;
+    Ok(all_found(found, x)?)
+}
+
+/// Searches at all x, in batches after which the training can be stopped and resumed.
+fn find_all(
+    reduced: &Reduced<'_>,
+    x: &[Vec<f64>],
+    session: &Session,
+) -> Result<Vec<Found>, TrainError> {
+    session.emit(&Event::Stage {
+        name: "optima to learn from",
+    });
+    let sizes = [reduced.x_dim, reduced.dim, reduced.rows()];
+    let mut found = match session.load(checkpoint::UNIT) {
+        None => Vec::new(),
+        Some(bytes) => {
+            checkpoint::decode(&bytes, sizes).map_err(|error| TrainError::Checkpoint {
+                unit: checkpoint::UNIT.to_owned(),
+                reason: error.to_string(),
+            })?
+        }
+    };
     let (pilot, hessian) = pilot(reduced, x)?;
-    let found: Vec<Result<Label, NoLabel>> = x
-        .par_iter()
-        .map(|x| label::solve(reduced, x, &pilot.y, &pilot.multipliers, Some(&hessian)))
-        .collect();
+    while found.len() < x.len() {
+        if session.stopped() {
+            return Err(TrainError::Stopped);
+        }
+        let next = &x[found.len()..x.len().min(found.len() + BATCH)];
+        let searched = next
+            .par_iter()
+            .map(|x| label::solve(reduced, x, &pilot.y, &pilot.multipliers, Some(&hessian)));
+        found.extend(searched.collect::<Vec<_>>());
+        session.save(checkpoint::UNIT, || Ok(checkpoint::encode(&found)));
+        session.emit(&Event::Progress {
+            unit: checkpoint::UNIT,
+            step: found.len() as u64,
+            steps: x.len() as u64,
+            done: 0.8 * found.len() as f64 / x.len() as f64,
+            losses: &[],
+        });
+    }
+    Ok(found)
+}
+
+/// The optima, unless too few x have one.
+fn all_found(found: Vec<Found>, x: &[Vec<f64>]) -> Result<Vec<Label>, SolveError> {
     let count = |kind| {
         found
             .iter()
@@ -388,7 +454,8 @@ impl Plan {
         problem: &Problem,
         tests: &[Label],
         settings: &SolveSettings,
-    ) -> Result<((SolverWeights, Measured), Vec<Measured>), SolveError> {
+        session: &Session,
+    ) -> Result<((SolverWeights, Measured), Vec<Measured>), TrainError> {
         let most = if self.weights.exact {
             1
         } else {
@@ -403,6 +470,9 @@ impl Plan {
             |one: &(SolverWeights, Measured)| one.1.failed == 0 && one.1.worst_gap <= settings.goal;
         let mut candidates: Vec<(SolverWeights, Measured)> = Vec::new();
         for steps in 1..=most {
+            if session.stopped() {
+                return Err(TrainError::Stopped);
+            }
             for margin in margins {
                 let mut weights = self.weights.clone();
                 weights.steps = steps;
@@ -410,6 +480,10 @@ impl Plan {
                 weights.margins = units.map(|(least, unit)| margin * unit + least).collect();
                 let solver = Solver::new(weights, &**problem.functions())?;
                 let measured = measure(&solver, tests, *margin);
+                session.emit(&Event::Measured {
+                    candidate: &format!("{steps} steps, margin {margin:e}"),
+                    figures: &measured.figures(),
+                });
                 candidates.push((solver.weights().clone(), measured));
             }
             if candidates.iter().any(met) {

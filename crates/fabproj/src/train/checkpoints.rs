@@ -212,14 +212,14 @@ fn file_name(unit: &str) -> String {
 
 /// What a training is: checkpoints are of use to the same training only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     /// The version of this library: another one may train other bits.
-    pub(super) fabproj: String,
-    pub(super) set: String,
-    pub(super) set_hash: String,
-    pub(super) recipe: String,
-    pub(super) settings: Value,
-    pub(super) seed: u64,
+    pub(crate) fabproj: String,
+    pub(crate) set: String,
+    pub(crate) set_hash: String,
+    pub(crate) recipe: String,
+    pub(crate) settings: Value,
+    pub(crate) seed: u64,
 }
 
 /// An identity as it is written.

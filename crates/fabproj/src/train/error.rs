@@ -9,6 +9,7 @@ use super::settings::SettingsError;
 use crate::data::PoolError;
 use crate::labelled::LabelledError;
 use crate::set::SetError;
+use crate::solve::SolveError;
 
 /// Why a training did not give a model.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,9 @@ pub enum TrainError {
     /// The set cannot be trained for.
     #[error(transparent)]
     Set(#[from] SetError),
+    /// The problem cannot be solved.
+    #[error(transparent)]
+    Solve(#[from] SolveError),
     /// No rows to train on could be drawn.
     #[error(transparent)]
     Pool(#[from] PoolError),

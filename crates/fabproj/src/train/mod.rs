@@ -24,7 +24,7 @@ use fabproj_core::Weights;
 use serde_json::Value;
 
 pub use checkpoints::Checkpoints;
-use checkpoints::Identity;
+pub(crate) use checkpoints::Identity;
 pub use error::TrainError;
 pub use fit::LatentKind;
 pub use session::{Event, Observer, Session};

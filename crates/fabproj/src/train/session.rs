@@ -137,7 +137,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub(super) fn claim(
+    pub(crate) fn claim(
         &self,
         identity: impl FnOnce() -> super::checkpoints::Identity,
     ) -> Result<(), super::TrainError> {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use fabproj_core::Membership;
 
 use super::{Session, TrainError};
-use crate::set::{Calibration, Description, Equation, Interval, Learned, Set};
+use crate::set::Set;
+use crate::set::delegate::same_set;
 
 /// How long a training may go on after the stop flag is set, to end by itself with a checkpoint.
 const GRACE: Duration = Duration::from_millis(200);
@@ -68,61 +69,7 @@ impl Membership for Stoppable<'_> {
 }
 
 impl Set for Stoppable<'_> {
-    fn dim(&self) -> usize {
-        self.set.dim()
-    }
-
-    fn x_dim(&self) -> usize {
-        self.set.x_dim()
-    }
-
-    fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
-        self.set.nearest(y, x, nearest)
-    }
-
-    fn bounds(&self) -> Vec<Interval> {
-        self.set.bounds()
-    }
-
-    fn x_bounds(&self) -> Vec<Interval> {
-        self.set.x_bounds()
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.set.names()
-    }
-
-    fn x_names(&self) -> Vec<String> {
-        self.set.x_names()
-    }
-
-    fn draw_input(&self, x: &[f64], uniform: &mut dyn FnMut() -> f64, y: &mut [f64]) {
-        self.set.draw_input(x, uniform, y);
-    }
-
-    fn constraints(&self) -> Vec<String> {
-        self.set.constraints()
-    }
-
-    fn violated(&self, y: &[f64], x: &[f64]) -> Vec<String> {
-        self.set.violated(y, x)
-    }
-
-    fn equations(&self) -> Vec<Equation> {
-        self.set.equations()
-    }
-
-    fn calibration(&self) -> Option<Calibration> {
-        self.set.calibration()
-    }
-
-    fn learned(&self) -> Option<&Learned> {
-        self.set.learned()
-    }
-
-    fn description(&self) -> Description {
-        self.set.description()
-    }
+    same_set!(self => self.set);
 }
 
 #[cfg(test)]

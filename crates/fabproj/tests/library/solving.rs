@@ -5,7 +5,8 @@ use fabproj::solve::{
     self, Distribution, FnFunctions, Functions, GapPlan, Problem, ProblemError, Quadratic,
     SolveError, SolveOutcome, SolveSettings, SolverModel,
 };
-use fabproj::{FileError, Model};
+use fabproj::{Checkpoints, Event, FileError, Model, Session, TrainError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 #[path = "../../benches/instances/mod.rs"]
 mod instances;
@@ -82,6 +83,75 @@ fn quadratic_constraints() {
     assert!(!model.weights().linear);
 }
 
+/// The gradient of weights · y with respect to x beside differences of optima that a search finds. Rows that
+/// become active between the two ends have no gradient there; such x are left out.
+fn check_pullback(problem: &Problem, x: &[Vec<f64>]) {
+    let model = solve::train(problem, &SolveSettings::default()).expect("a trained solver");
+    let solver = model.solver(problem).expect("the same problem");
+    let mut workspace = solver.pullback_workspace();
+    let delta: Vec<f64> = (0..solver.dim()).map(|i| (1.3 * i as f64).sin()).collect();
+    let mut compared = 0;
+    for x in x {
+        let mut gradient = vec![f64::NAN; x.len()];
+        let answer = solver.pullback(x, &delta, &mut gradient, &mut workspace);
+        assert!(answer.expect("lengths that fit").outcome.is_verified());
+        let (from, _) = solver.solve(x).expect("lengths that fit");
+        let at = |i: usize, step: f64| {
+            let mut x = x.clone();
+            x[i] += step;
+            let (y, _) = solve::local_optimum(problem, &x, &from).expect("an optimum");
+            y.iter().zip(&delta).map(|(y, d)| y * d).sum::<f64>()
+        };
+        for (i, found) in gradient.iter().enumerate() {
+            let (step, here) = (1e-4, at(i, 0.0));
+            let (above, below) = ((at(i, step) - here) / step, (here - at(i, -step)) / step);
+            if (above - below).abs() < 1e-3 * (1.0 + above.abs()) {
+                let expected = 0.5 * (above + below);
+                let off = (found - expected).abs();
+                assert!(off < 2e-3 * (1.0 + expected.abs()), "{found} {expected}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(2 * compared > x.len() * solver.x_dim(), "{compared}");
+}
+
+#[test]
+fn gradients_of_answers_agree_with_differences() {
+    // Linear rows, and an objective that is quadratic or not.
+    for sine in [false, true] {
+        let family = Family::dc3([20, 8, 10], sine, 3);
+        let x: Vec<Vec<f64>> = family
+            .x
+            .chunks_exact(8)
+            .take(5)
+            .map(<[f64]>::to_vec)
+            .collect();
+        check_pullback(&family.problem("rows"), &x);
+    }
+    // A curved row that moves with x, bounds, and the cost vector in x.
+    let functions = FnFunctions::new([3, 3, 1], |y, x, constraints| {
+        constraints[0] = y[0] * y[0] + 2.0 * y[1] * y[1] + y[2] * y[2] - 2.0 - x[2];
+        let square: f64 = y.iter().map(|y| 0.5 * y * y).sum();
+        square + 0.1 * y[0].powi(4) + (x[0] - 3.0) * y[0] + x[1] * y[1]
+            - 2.5 * y[2] * (1.0 + 0.2 * x[0])
+    });
+    let problem = Problem::new("curved", functions)
+        .with_bounds(vec![(-2.0, 2.0), (-2.0, 0.3), (-2.0, 2.0)])
+        .with_x([(-0.5, 0.5), (-2.0, 1.0), (-0.5, 0.5)]);
+    let x: Vec<Vec<f64>> = (0..8)
+        .map(|i| {
+            let at = f64::from(i);
+            vec![
+                0.4 * at.sin(),
+                -0.5 + 1.2 * at.cos(),
+                0.3 * (2.0 * at).sin(),
+            ]
+        })
+        .collect();
+    check_pullback(&problem, &x);
+}
+
 /// ½ ‖y − t‖² with 200 random rows, in 50 dimensions, t = x.
 #[test]
 fn many_more_rows_than_dimensions_with_a_cost_that_varies() {
@@ -145,7 +215,7 @@ fn files_keep_every_bit_and_say_what_they_are() {
         "the same seed gives the same weights"
     );
     let error = Model::load(&path).unwrap_err();
-    assert!(matches!(error, FileError::NotAModel { .. }));
+    assert!(matches!(error, FileError::OtherKind { .. }));
     assert!(
         error.to_string().contains("`fabproj solve` runs it"),
         "{error}"
@@ -163,6 +233,48 @@ fn files_keep_every_bit_and_say_what_they_are() {
     for cut in [0, 7, 100, bytes.len() / 2, bytes.len() - 1] {
         assert!(SolverModel::from_bytes(&bytes[..cut]).is_err());
     }
+}
+
+#[test]
+fn a_stopped_training_goes_on_to_the_same_bits() {
+    let problem = Family::dc3([10, 4, 4], true, 3).problem("stopped");
+    let settings = SolveSettings::default();
+    let whole = solve::train(&problem, &settings).unwrap();
+    let checkpoints = Checkpoints::memory();
+    let stop = AtomicBool::new(false);
+    let optima = AtomicU64::new(0);
+    let watch = |event: &Event| {
+        if let Event::Progress { step, .. } = event {
+            optima.store(*step, Ordering::Relaxed);
+            stop.store(*step >= 100, Ordering::Relaxed);
+        }
+    };
+    let session = Session::new()
+        .observe(&watch)
+        .stop(&stop)
+        .checkpoints(&checkpoints);
+    let stopped = solve::train_with(&problem, &settings, &session);
+    assert!(matches!(stopped, Err(TrainError::Stopped)));
+    let done = optima.load(Ordering::Relaxed);
+    let first = AtomicU64::new(u64::MAX);
+    let watch = |event: &Event| {
+        if let Event::Progress { step, .. } = event {
+            first.fetch_min(*step, Ordering::Relaxed);
+        }
+    };
+    let session = Session::new().observe(&watch).checkpoints(&checkpoints);
+    let mut other = settings.clone();
+    other.seed = 1;
+    let refused = solve::train_with(&problem, &other, &session);
+    assert!(matches!(refused, Err(TrainError::OtherTraining { .. })));
+    assert_eq!(
+        solve::train_with(&problem, &settings, &session).unwrap(),
+        whole
+    );
+    assert!(
+        first.load(Ordering::Relaxed) > done,
+        "what was done is not done again"
+    );
 }
 
 #[test]
@@ -184,7 +296,10 @@ fn an_x_without_feasible_point_is_reported() {
 
 #[test]
 fn problems_that_cannot_be_solved() {
-    let train = |problem: Problem| solve::train(&problem, &SolveSettings::default()).unwrap_err();
+    let train = |problem: Problem| match solve::train(&problem, &SolveSettings::default()) {
+        Err(TrainError::Solve(error)) => error,
+        other => panic!("{other:?}"),
+    };
     let falling = Quadratic::diagonal(vec![0.0, 1.0], vec![-1.0, 0.0], 0).unwrap();
     let error = train(Problem::new("unbounded", falling.clone()));
     assert!(matches!(error, SolveError::Unbounded { .. }), "{error}");

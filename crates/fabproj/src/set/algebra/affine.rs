@@ -135,7 +135,7 @@ impl Membership for Affine {
 }
 
 impl Set for Affine {
-    same_coordinates!();
+    same_coordinates!(self => self.set);
 
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
         if !self.similarity {

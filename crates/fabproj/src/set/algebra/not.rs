@@ -71,7 +71,7 @@ impl Membership for Not {
 }
 
 impl Set for Not {
-    same_coordinates!();
+    same_coordinates!(self => self.set);
 
     fn bounds(&self) -> Vec<Interval> {
         self.bounds.clone()

@@ -160,7 +160,7 @@ impl Membership for Shrink {
 }
 
 impl Set for Shrink {
-    same_coordinates!();
+    same_coordinates!(self => self.set);
 
     fn bounds(&self) -> Vec<Interval> {
         self.set.bounds()
