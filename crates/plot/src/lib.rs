@@ -34,6 +34,7 @@ mod histogram;
 mod latent;
 mod legend;
 mod letters;
+pub mod panel;
 mod plane;
 mod space;
 mod style;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::method::{Mapping, MappingConfig, Task};
 use crate::problem::Objective;
 use crate::protocol::{Evaluation, Protocol};
+use crate::scale::ScaleRun;
 use crate::solver_net::Targets;
 use crate::store::{Found, Store, VERSION, digest, to_value};
 use crate::weight_search::Search;
@@ -96,6 +97,7 @@ pub struct Context<'a> {
     targets: Cache<Arc<Targets>>,
     mappings: Cache<Arc<Mapping>>,
     evaluations: Cache<Arc<Evaluation>>,
+    optima: Cache<Arc<Vec<Option<f64>>>>,
 }
 
 impl<'a> Context<'a> {
@@ -112,6 +114,7 @@ impl<'a> Context<'a> {
             targets: Cache::new(),
             mappings: Cache::new(),
             evaluations: Cache::new(),
+            optima: Cache::new(),
         }
     }
 
@@ -326,6 +329,16 @@ impl<'a> Context<'a> {
             let evaluation = Evaluation::prepare(set, objective, &self.protocol)?;
             Ok(Arc::new(evaluation))
         })
+    }
+
+    /// The optima of an instance of table `scale`, found once for all methods.
+    pub(crate) fn optima(
+        &self,
+        run: &ScaleRun,
+        make: impl FnOnce() -> Vec<Option<f64>>,
+    ) -> Result<Arc<Vec<Option<f64>>>, StudyError> {
+        let key = format!("{} {}", run.family.name, run.seed);
+        self.optima.get_or_make(&key, || Ok(Arc::new(make())))
     }
 
     /// Tells the observer.

@@ -34,6 +34,7 @@ mod problem;
 pub mod protocol;
 pub mod published;
 pub mod report;
+pub mod scale;
 mod sets;
 pub mod solver_net;
 pub mod store;

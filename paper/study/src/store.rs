@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::StudyError;
 use crate::problem::Objective;
 use crate::protocol::{Answers, Protocol};
+use crate::scale::{ScaleKey, ScaleRecord};
 use crate::weight_search::{SearchKey, SearchRecord};
 
 /// The version of the study's code. Part of every key: raise it when results would change.
@@ -78,6 +79,7 @@ pub enum Found<T> {
 
 const RUNS: &str = "runs";
 const SEARCHES: &str = "weights";
+const SCALE: &str = "scale";
 
 /// A folder of finished work.
 #[derive(Clone, Debug)]
@@ -106,7 +108,7 @@ impl Store {
         let store = Self {
             folder: folder.into(),
         };
-        for part in [RUNS, SEARCHES, "models"] {
+        for part in [RUNS, SEARCHES, SCALE, "models"] {
             let path = store.folder.join(part);
             fs::create_dir_all(&path).map_err(|source| disk("write", &path, source))?;
         }
@@ -211,6 +213,31 @@ impl Store {
     /// [`StudyError::Disk`] when the folder cannot be listed.
     pub fn searches(&self) -> Result<Vec<SearchRecord>, StudyError> {
         Ok(self.all(SEARCHES)?.0)
+    }
+
+    /// A finished run of table `scale`; as [`run`](Self::run).
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn scale(&self, key: &ScaleKey) -> Result<Found<ScaleRecord>, StudyError> {
+        let path = self.path(SCALE, &digest(key));
+        self.load(&path, |record: &ScaleRecord| record.key == *key)
+    }
+
+    /// Keeps a finished run of table `scale`.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when it cannot be written.
+    pub fn save_scale(&self, record: &ScaleRecord) -> Result<(), StudyError> {
+        keep(&self.path(SCALE, &digest(&record.key)), record)
+    }
+
+    /// All finished runs of table `scale`.
+    ///
+    /// # Errors
+    /// [`StudyError::Disk`] when the folder cannot be listed.
+    pub fn scales(&self) -> Result<Vec<ScaleRecord>, StudyError> {
+        Ok(self.all(SCALE)?.0)
     }
 
     fn checkpoint_folder(&self, key: &str) -> PathBuf {

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::groups::Group;
 use super::published::Published;
-use super::svg::{Panel, colour, round_ticks, sheet};
 use crate::store::RunRecord;
 use crate::train::EpochRecord;
+use fabproj_plot::panel::{Panel, colour, round_ticks, sheet};
 
 /// Size of a panel of curves.
 const CURVES: (f64, f64) = (430.0, 220.0);
@@ -107,7 +107,7 @@ fn bands(runs: &[RunRecord], measure: fn(&EpochRecord) -> Option<f64>) -> Vec<Ba
     (0..epochs).filter_map(band).collect()
 }
 
-/// Reward against cost: ours filled and numbered, published hollow and named. The cost's axis is
+/// Reward against cost: ours filled and numbered, published hollow with letters. The cost's axis is
 /// logarithmic from 1 on. A line joins the thresholds of one guard.
 pub(super) fn front(groups: &[Group], published: &[Published]) -> Option<String> {
     let point = |cost: f64, reward: f64| (squeezed(cost), reward);
@@ -134,12 +134,11 @@ pub(super) fn front(groups: &[Group], published: &[Published]) -> Option<String>
         .collect();
     let left = round_ticks(&up);
     let mut panel = Panel::new((LEFT, TOP), FRONT, across, up);
-    panel.title("reward against cost");
+    panel.title("reward (upwards) against cost (to the right)");
     panel.ticks(&below, &left);
     for (place, row) in theirs.iter().zip(published) {
         panel.dot(*place, colour::MUTED, false);
-        let text = format!("{} ({})", row.method, row.source);
-        panel.word(*place, &text, colour::MUTED);
+        panel.word(*place, &row.letter.to_string(), colour::MUTED);
     }
     for thresholds in families(groups) {
         let mut places: Vec<(f64, f64)> = thresholds.iter().map(|index| ours[*index]).collect();

@@ -4,7 +4,6 @@ mod figures;
 mod groups;
 mod picture;
 mod published;
-mod svg;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -96,7 +95,7 @@ fn section(groups: &[Group]) -> Section {
     });
     let front = figures::front(groups, &published).map(|svg| Figure {
         svg,
-        caption: "Evaluated policies (filled, numbered) and published figures (hollow). A line joins the thresholds of one \
+        caption: "Evaluated policies (filled, numbered) and published figures (hollow, with letters). A line joins the thresholds of one \
                   guard. Up and left is better.",
     });
     Section {

@@ -1,8 +1,11 @@
 //! An episode from above.
 
-use super::svg::{Panel, colour, sheet};
 use crate::evaluate::{Trace, TracePoint};
 use crate::task::{Obstacle, TopView};
+use fabproj_plot::panel::{Panel, colour, sheet};
+
+const GOAL: &str = colour::SERIES[6];
+const CORRECTED: &str = colour::SERIES[3];
 
 /// Side of the picture in points.
 const SIDE: f64 = 480.0;
@@ -64,9 +67,9 @@ fn draw_goals(panel: &mut Panel, trace: &Trace) {
         }
     }
     for (index, goal) in goals.iter().enumerate() {
-        panel.disc(goal.centre, goal.radius, colour::GOAL, colour::GOAL);
+        panel.disc(goal.centre, goal.radius, GOAL, GOAL);
         let place = (goal.centre[0], goal.centre[1]);
-        panel.word(place, &(index + 1).to_string(), colour::GOAL);
+        panel.word(place, &(index + 1).to_string(), GOAL);
     }
 }
 
@@ -79,7 +82,7 @@ fn draw_path(panel: &mut Panel, trace: &Trace) {
         .chunk_by(|a, b| (a.cost > 0.0) == (b.cost > 0.0))
     {
         let costs = stretch.first().is_some_and(|point| point.cost > 0.0);
-        let hue = if costs { colour::COST } else { colour::SAFE };
+        let hue = if costs { colour::BAD } else { colour::GOOD };
         panel.line([last].into_iter().chain(stretch.iter().map(place)), hue);
         last = stretch.last().map_or(last, place);
     }
@@ -90,7 +93,7 @@ fn draw_corrections(panel: &mut Panel, trace: &Trace, extent: f64) {
     let corrected: Vec<&TracePoint> = trace.points.iter().filter(|p| p.corrected).collect();
     for point in corrected.iter().step_by(corrected.len() / 200 + 1) {
         let step = point.direction.map(|part| ARROW * extent * part);
-        panel.arrow(point.position, step, colour::CORRECTED);
+        panel.arrow(point.position, step, CORRECTED);
     }
 }
 
@@ -112,25 +115,24 @@ fn animate(panel: &mut Panel, trace: &Trace) {
         .collect();
     let radius = panel.length(trace.start.agent_radius).max(5.0);
     let goal_radius = panel.length(trace.start.goal.radius);
-    let moving = |places: &[(f64, f64)], mode: &str| {
-        let (x, y) = (
-            list(places.iter().map(|place| place.0).collect()),
-            list(places.iter().map(|place| place.1).collect()),
-        );
+    // A circle that starts at the first place, for viewers that do not animate.
+    let moving = |places: &[(f64, f64)], mode: &str, look: String| {
+        let (x, y): (Vec<f64>, Vec<f64>) = places.iter().copied().unzip();
+        let start = places.first().copied().unwrap_or_default();
         let common = format!(r#"dur="{DURATION}s" repeatCount="indefinite" calcMode="{mode}""#);
         format!(
-            r#"<animate attributeName="cx" values="{x}" {common}/><animate attributeName="cy" values="{y}" {common}/>"#
+            r#"<circle cx="{:.1}" cy="{:.1}" {look}><animate attributeName="cx" values="{}" {common}/><animate attributeName="cy" values="{}" {common}/></circle>"#,
+            start.0,
+            start.1,
+            list(x),
+            list(y)
         )
     };
-    let (agent, goal) = (moving(&places, "linear"), moving(&goals, "discrete"));
-    panel.put(format_args!(
-        r#"<circle r="{goal_radius:.1}" fill="none" stroke="{}" stroke-width="3">{goal}</circle>"#,
-        colour::GOAL
-    ));
-    panel.put(format_args!(
-        r#"<circle r="{radius:.1}" fill="{}">{agent}</circle>"#,
-        colour::INK
-    ));
+    let outline = format!(r#"r="{goal_radius:.1}" fill="none" stroke="{GOAL}" stroke-width="3""#);
+    let filled = format!(r#"r="{radius:.1}" fill="{}""#, colour::INK);
+    let goal = moving(&goals, "discrete", outline);
+    let agent = moving(&places, "linear", filled);
+    panel.put(format_args!("{goal}{agent}"));
 }
 
 #[cfg(test)]
@@ -148,8 +150,10 @@ mod tests {
         // Four obstacles, a goal, the start.
         assert_eq!(still.matches("<circle").count(), 6);
         assert!(still.contains("random &lt;policy&gt;") && !still.contains("animate"));
-        assert!(still.contains(colour::SAFE));
+        assert!(still.contains(colour::GOOD));
         let moving = picture(&trace, "random", true);
         assert_eq!(moving.matches("<animate").count(), 4);
+        let circles = moving.split("<circle ").skip(1);
+        assert!(circles.into_iter().all(|circle| circle.starts_with("cx=")));
     }
 }

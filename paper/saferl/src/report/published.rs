@@ -3,6 +3,8 @@
 /// A row of a published table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Published {
+    /// Its name in the figure: a, b, …
+    pub(super) letter: char,
     pub(super) method: &'static str,
     pub(super) source: &'static str,
     pub(super) steps: &'static str,
@@ -20,6 +22,7 @@ pub(super) fn published(task: &str) -> Vec<Published> {
         let (method, source, steps) = (cells.next()?, cells.next()?, cells.next()?);
         let (reward, cost) = (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
         (of == task).then_some(Published {
+            letter: 'a',
             method,
             source,
             steps,
@@ -27,7 +30,11 @@ pub(super) fn published(task: &str) -> Vec<Published> {
             cost,
         })
     };
-    TABLE.lines().skip(1).filter_map(row).collect()
+    let rows = TABLE.lines().skip(1).filter_map(row);
+    let lettered = ('a'..='z').zip(rows);
+    lettered
+        .map(|(letter, row)| Published { letter, ..row })
+        .collect()
 }
 
 #[cfg(test)]

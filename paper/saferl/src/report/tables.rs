@@ -134,7 +134,7 @@ fn published_table(published: &[Published]) -> Table {
     let header = ["method", "source", "steps", "reward", "cost"];
     let row = |row: &Published| {
         vec![
-            row.method.to_owned(),
+            format!("{} {}", row.letter, row.method),
             row.source.to_owned(),
             row.steps.to_owned(),
             format!("{:.2}", row.reward),

@@ -12,6 +12,7 @@ use super::{Plan, Run, estimate};
 use crate::context::projector_key;
 use crate::method::{Guarded, Task};
 use crate::protocol::{Answer, Answers};
+use crate::scale::ScaleRun;
 use crate::store::{Found, RunKey, RunRecord, Store};
 use crate::weight_search::Search;
 use crate::{Context, ProjectorRecipe, StudyError, StudySet};
@@ -23,6 +24,7 @@ pub struct Pending<'a> {
     projectors: Vec<ProjectorJob>,
     runs: Vec<RunJob>,
     searches: Vec<Search>,
+    scale: Vec<ScaleRun>,
     /// Runs and searches whose results are in the store.
     pub kept: usize,
     /// Estimated seconds of one core.
@@ -64,18 +66,26 @@ impl<'a> Pending<'a> {
                 searches.push(search.clone());
             }
         }
+        let mut scale = Vec::new();
+        for run in &plan.scale {
+            if !is_finished(store.scale(&run.key(context))?, context) {
+                scale.push(*run);
+            }
+        }
         let projectors = needed_projectors(&runs, context, store);
-        let planned = plan.runs.len() + plan.searches.len();
+        let planned = plan.runs.len() + plan.searches.len() + plan.scale.len();
         Ok(Self {
-            kept: planned - runs.len() - searches.len(),
+            kept: planned - runs.len() - searches.len() - scale.len(),
             total: seconds(&projectors, context)
                 + seconds(&runs, context)
-                + seconds(&searches, context),
+                + seconds(&searches, context)
+                + seconds(&scale, context),
             context,
             store,
             projectors,
             runs,
             searches,
+            scale,
         })
     }
 
@@ -105,10 +115,12 @@ impl<'a> Pending<'a> {
         workers.run_all(threads, &self.runs)?;
         // Each search fills all threads by itself.
         workers.run_all(1, &self.searches)?;
+        workers.run_all(threads, &self.scale)?;
         let failed = workers.failed.into_inner();
         let failed = failed.unwrap_or_else(PoisonError::into_inner);
         Ok(Outcome {
-            finished: (self.runs.len() + self.searches.len()).saturating_sub(failed.len()),
+            finished: (self.runs.len() + self.searches.len() + self.scale.len())
+                .saturating_sub(failed.len()),
             kept: self.kept,
             failed,
         })
@@ -302,6 +314,20 @@ impl Job for Search {
 
     fn run(&self, context: &Context<'_>, _store: &Store) -> Result<(), StudyError> {
         Search::run(self, true, context).map(drop)
+    }
+}
+
+impl Job for ScaleRun {
+    fn name(&self) -> String {
+        ScaleRun::name(self)
+    }
+
+    fn seconds(&self, context: &Context<'_>) -> f64 {
+        ScaleRun::seconds(self, context)
+    }
+
+    fn run(&self, context: &Context<'_>, store: &Store) -> Result<(), StudyError> {
+        store.save_scale(&self.result(context)?)
     }
 }
 

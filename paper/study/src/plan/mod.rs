@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::method::{Entry, Group, Method, catalogue, find};
 use crate::problem::Objective;
 use crate::protocol::Protocol;
+use crate::scale::{FAMILIES, FamilyEntry, ScaleMethod, ScaleRun};
 use crate::store::{RunKey, VERSION};
 use crate::weight_search::Search;
 use crate::{Effort, ProjectorRecipe, SETS, StudyError, StudySet};
@@ -21,11 +22,11 @@ pub use self::execute::{Given, Outcome, Pending};
 /// What the user asks for. Empty lists stand for everything (methods: everything in the tables).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Sets by name.
+    /// Sets by name, and families of table `scale`.
     pub sets: Vec<String>,
     /// Objectives by name.
     pub objectives: Vec<String>,
-    /// Tables by name (`main`, `fair`, `ablations`, `weights`); the main ones if empty.
+    /// Tables by name (`main`, `fair`, `ablations`, `weights`, `scale`); the main ones if empty.
     pub tables: Vec<String>,
     /// Methods by name, instead of tables.
     pub methods: Vec<String>,
@@ -82,10 +83,14 @@ pub struct Plan {
     pub runs: Vec<Run>,
     /// The searches of loss weights, after the runs.
     pub searches: Vec<Search>,
+    /// The runs of table `scale`, at the end.
+    pub scale: Vec<ScaleRun>,
 }
 
 /// The table of the grid search of loss weights, which has no methods of its own.
 const WEIGHTS: &str = "weights";
+/// The table of problems at the sizes that the field works with, which has methods of its own.
+const SCALE: &str = "scale";
 
 impl Plan {
     /// What a selection means. Methods are left out where tables do not have them, unless they were named.
@@ -93,6 +98,7 @@ impl Plan {
     /// # Errors
     /// [`StudyError::Unknown`] for a name that is not known, with the names most like it.
     pub fn new(selection: &Selection, effort: &Effort) -> Result<Self, StudyError> {
+        let (scale, selection) = &scale(selection)?;
         let sets = match selection.sets.is_empty() {
             true => SETS.map(str::to_owned).to_vec(),
             false => selection.sets.clone(),
@@ -133,12 +139,65 @@ impl Plan {
         // Several methods use the same projector.
         let mut seen = BTreeSet::new();
         searches.retain(|search: &Search| seen.insert(search.subject()));
-        Ok(Self { runs, searches })
+        let scale = scale.clone();
+        Ok(Self {
+            runs,
+            searches,
+            scale,
+        })
     }
 }
 
 fn parsed(names: &[String]) -> Result<Vec<Objective>, StudyError> {
     names.iter().map(|name| name.parse()).collect()
+}
+
+/// The runs of table `scale`, and the rest of the selection: families and methods of that table are taken out.
+fn scale(selection: &Selection) -> Result<(Vec<ScaleRun>, Selection), StudyError> {
+    let mut rest = selection.clone();
+    let is_family = |name: &String| FAMILIES.iter().any(|family| family.name == *name);
+    let is_method = |name: &String| ScaleMethod::find(name).is_ok();
+    rest.sets.retain(|name| !is_family(name));
+    rest.methods.retain(|name| !is_method(name));
+    let named: Vec<&String> = selection
+        .methods
+        .iter()
+        .filter(|name| is_method(name))
+        .collect();
+    if named.is_empty() && !selection.tables.iter().any(|table| table == SCALE) {
+        return Ok((Vec::new(), selection.clone()));
+    }
+    if rest.methods.is_empty() && rest.tables.is_empty() {
+        // Nothing else was asked for.
+        rest.tables.push(SCALE.to_owned());
+    }
+    let methods: Result<Vec<_>, _> = named.iter().map(|name| ScaleMethod::find(name)).collect();
+    let methods = match named.is_empty() {
+        true => ScaleMethod::ALL.to_vec(),
+        false => methods?,
+    };
+    let families = selection.sets.iter().filter(|name| is_family(name));
+    let families: Result<Vec<_>, _> = families.map(|name| FamilyEntry::find(name)).collect();
+    let families = match families? {
+        named if named.is_empty() => FAMILIES.iter().collect(),
+        named => named,
+    };
+    let seeds = match selection.seeds.is_empty() {
+        true => vec![0],
+        false => selection.seeds.clone(),
+    };
+    let mut runs = Vec::new();
+    for family in families {
+        for &seed in &seeds {
+            let all = methods.iter().map(|&method| ScaleRun {
+                family,
+                method,
+                seed,
+            });
+            runs.extend(all.filter(ScaleRun::is_possible));
+        }
+    }
+    Ok((runs, rest))
 }
 
 /// The methods that were named, or those of the tables.
@@ -148,15 +207,20 @@ fn entries(selection: &Selection) -> Result<Vec<&'static Entry>, StudyError> {
     }
     let mut groups = BTreeSet::new();
     let tables = selection.tables.iter();
-    for name in tables.filter(|name| *name != WEIGHTS) {
+    for name in tables.filter(|name| *name != WEIGHTS && *name != SCALE) {
         let found = Group::ALL.into_iter().find(|group| group.name() == name);
-        groups.insert(found.ok_or_else(|| StudyError::Unknown {
-            what: "table",
-            name: name.clone(),
-            near: near_names(
-                name,
-                Group::ALL.map(Group::name).into_iter().chain([WEIGHTS]),
-            ),
+        groups.insert(found.ok_or_else(|| {
+            StudyError::Unknown {
+                what: "table",
+                name: name.clone(),
+                near: near_names(
+                    name,
+                    Group::ALL
+                        .map(Group::name)
+                        .into_iter()
+                        .chain([WEIGHTS, SCALE]),
+                ),
+            }
         })?);
     }
     if selection.tables.is_empty() {

@@ -2,10 +2,10 @@
 
 use fabproj::core::{LatentSet, Projector};
 use fabproj_nn::sample;
+use fabproj_plot::panel::{Panel, colour, sheet};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::svg::{Panel, colour, sheet};
 use crate::method::{Group, catalogue};
 use crate::problem::Objective;
 use crate::protocol::QUANTILES;
@@ -18,6 +18,11 @@ const DOTS: usize = 700;
 /// Side of the panels of sets.
 const SIDE: f64 = 190.0;
 const GAP: f64 = 28.0;
+/// For families of methods and for lines.
+const HUES: [&str; 5] = {
+    let hues = colour::SERIES;
+    [hues[5], hues[3], hues[2], hues[0], hues[4]]
+};
 /// Panels beside each other.
 const COLUMNS: usize = 5;
 
@@ -143,8 +148,8 @@ fn decodes(
             bad.push(point)
         }
     }
-    panel.dots(good, colour::FEASIBLE, 1.8);
-    panel.dots(bad, colour::INFEASIBLE, 1.8);
+    panel.dots(good, colour::GOOD, 1.8);
+    panel.dots(bad, colour::BAD, 1.8);
     Ok(panel)
 }
 
@@ -159,10 +164,12 @@ fn encodings(set: &StudySet, projector: &Projector, index: usize) -> Result<Pane
         return Ok(panel);
     };
     match latent_set {
-        LatentSet::Ball { radius, .. } => panel.circle((0.0, 0.0), f64::from(radius)),
+        LatentSet::Ball { radius, .. } => {
+            panel.disc([0.0; 2], f64::from(radius), "none", colour::MUTED)
+        }
         LatentSet::Shell { inner, outer, .. } => {
-            panel.circle((0.0, 0.0), f64::from(inner));
-            panel.circle((0.0, 0.0), f64::from(outer));
+            panel.disc([0.0; 2], f64::from(inner), "none", colour::MUTED);
+            panel.disc([0.0; 2], f64::from(outer), "none", colour::MUTED);
         }
         _ => {}
     }
@@ -191,8 +198,8 @@ fn encodings(set: &StudySet, projector: &Projector, index: usize) -> Result<Pane
             bad.push(point)
         }
     }
-    panel.dots(bad, colour::INFEASIBLE, 1.8);
-    panel.dots(good, colour::FEASIBLE, 1.8);
+    panel.dots(bad, colour::BAD, 1.8);
+    panel.dots(good, colour::GOOD, 1.8);
     Ok(panel)
 }
 
@@ -225,7 +232,7 @@ fn hue(row: &Row) -> &'static str {
         _ if name.starts_with("fab") => 2,
         _ => 1,
     };
-    colour::SERIES[family]
+    HUES[family]
 }
 
 /// Powers of ten on an axis, from the first to the last.
@@ -260,10 +267,10 @@ pub(super) fn gap_against_time(tables: &[Table]) -> Option<Figure> {
         let mut panel = Panel::new(at, SIZE, -1.0..4.6, -5.3..1.6);
         panel.title(&table.set);
         let times = ["0.1 µs", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms"];
-        panel.ticks_below(&decades(-1, 4, |power| {
-            times[(power + 1) as usize].to_owned()
-        }));
-        panel.ticks_left(&gap_ticks());
+        panel.ticks(
+            &decades(-1, 4, |power| times[(power + 1) as usize].to_owned()),
+            &gap_ticks(),
+        );
         let mut taken: Vec<(f64, f64)> = Vec::new();
         // Where answers are guarded, that is the row that counts.
         let unguarded = |row: &&Row| {
@@ -335,8 +342,7 @@ pub(super) fn gap_distributions(tables: &[Table]) -> Option<Figure> {
             panel.title(&format!("{}, {objective}", table.set));
             let shares = QUANTILES.iter().enumerate();
             let ticks = shares.map(|(place, share)| (place as f64, format!("{}", 100.0 * share)));
-            panel.ticks_below(&ticks.collect::<Vec<_>>());
-            panel.ticks_left(&gap_ticks());
+            panel.ticks(&ticks.collect::<Vec<_>>(), &gap_ticks());
             let mut ends: Vec<f64> = Vec::new();
             for (method, colour) in DISTRIBUTIONS {
                 let guarded = method == "fabproj";
@@ -353,8 +359,8 @@ pub(super) fn gap_distributions(tables: &[Table]) -> Option<Figure> {
                     word -= 0.1;
                 }
                 ends.push(word);
-                panel.word((end.0, word), method, colour::SERIES[colour]);
-                panel.line(points, colour::SERIES[colour]);
+                panel.word((end.0, word), method, HUES[colour]);
+                panel.line(points, HUES[colour]);
             }
             if !ends.is_empty() {
                 panels.push(panel);
@@ -397,13 +403,15 @@ pub(super) fn curves(records: &[RunRecord], method: &str, names: &[&str]) -> Opt
         // Room for the last tick's number.
         let mut panel = Panel::new(at, SIZE, 0.0..1.1 * steps, low - margin..high + margin);
         panel.title(name);
-        panel.ticks_below(&[(0.0, "0".to_owned()), (steps, format!("{steps:.0}"))]);
-        panel.ticks_left(&[(low, format!("{low:.2}")), (high, format!("{high:.2}"))]);
+        panel.ticks(
+            &[(0.0, "0".to_owned()), (steps, format!("{steps:.0}"))],
+            &[(low, format!("{low:.2}")), (high, format!("{high:.2}"))],
+        );
         for record in of_set {
             let hue = match record.key.objective {
-                Objective::Quadratic => colour::SERIES[3],
-                Objective::Linear => colour::SERIES[2],
-                Objective::Distance => colour::SERIES[4],
+                Objective::Quadratic => HUES[3],
+                Objective::Linear => HUES[2],
+                Objective::Distance => HUES[4],
             };
             panel.line(
                 record

@@ -5,8 +5,8 @@ mod figures;
 mod paper;
 mod projectors;
 mod results;
+mod scale;
 mod speed;
-mod svg;
 mod text;
 mod view;
 
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use fabproj::support::write_atomically;
 
 pub use self::results::{Part, Results};
+pub use self::scale::{HEADER as SCALE_HEADER, ScaleRow, rows as scale_rows};
 use self::view::{Page, Section};
 use crate::method::Group;
 use crate::published::{PaperTables, ReleasedRuns};
@@ -26,9 +27,17 @@ use crate::{PRINTED_SHELLS, SETS, StudyError, StudySet};
 /// The page's template.
 const TEMPLATE: &str = include_str!("page.html");
 
-/// Writes `study.html`, `study.md`, `study.tex` and `study.csv` into a folder, and `tuned_weights.csv` if
-/// weights were searched; their paths are returned. With the file of `cargo xtask bench --json` there is a
-/// section on speed.
+/// The title of the Markdown files.
+const TITLE: &str = "The paper's optimization study";
+
+/// How to read the tables of the Markdown files.
+const NOTE: &str = "True gap: f(y) − f* over feasible answers, the mean and the largest. Paper gap: |f(y) − f(y_PGD)| \
+     over all answers; an exact solver's is not zero. `tables.md` has every method on every problem, `study.html` \
+     the figures too, `study.csv` more columns.";
+
+/// Writes `study.html`, `study.md`, `tables.md`, `study.tex` and `study.csv` into a folder, and
+/// `tuned_weights.csv` if weights were searched, `scale.md` and `scale.csv` if table `scale` was run; their paths
+/// are returned. With the file of `cargo xtask bench --json` there is a section on speed.
 ///
 /// # Errors
 /// [`StudyError`] when the store has no results or a file cannot be read or written.
@@ -37,28 +46,22 @@ pub fn write(
     speed: Option<&Path>,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, StudyError> {
-    let results = Results::gather(store)?;
-    let records: Vec<RunRecord> = results.records().cloned().collect();
-    let tables = tables(&records)?;
-    let page = page(&results, &records, &tables, speed, store)?;
+    let scale = store.scales()?;
+    let mut files = Vec::new();
+    if let Some(page) = scale::page(&scale) {
+        let title = "Problems at the sizes that the field works with";
+        files.push(("scale.md", text::markdown(title, scale::NOTE, &page, false)));
+        files.push(("scale.csv", scale::csv(&scale)));
+    }
+    match Results::gather(store) {
+        Err(StudyError::NoResults { .. }) if !files.is_empty() => {}
+        results => files.extend(study(&results?, speed, store)?),
+    }
     std::fs::create_dir_all(folder).map_err(|source| StudyError::Disk {
         action: "write",
         path: folder.to_owned(),
         source,
     })?;
-    let html = render(&page)?;
-    let mut files = vec![
-        ("study.html", html),
-        ("study.md", text::markdown(&page)),
-        ("study.tex", text::latex(&page)),
-        (
-            "study.csv",
-            text::csv(&tables, &PaperTables::load(), &ReleasedRuns::load()),
-        ),
-    ];
-    if let Some(weights) = tuned_weights(store)? {
-        files.push(("tuned_weights.csv", weights));
-    }
     let mut paths = Vec::new();
     for (name, contents) in files {
         let path = folder.join(name);
@@ -70,6 +73,29 @@ pub fn write(
         paths.push(path);
     }
     Ok(paths)
+}
+
+/// The files of the paper's tables.
+fn study(
+    results: &Results,
+    speed: Option<&Path>,
+    store: &Store,
+) -> Result<Vec<(&'static str, String)>, StudyError> {
+    let records: Vec<RunRecord> = results.records().cloned().collect();
+    let tables = tables(&records)?;
+    let page = page(results, &records, &tables, speed, store)?;
+    let csv = text::csv(&tables, &PaperTables::load(), &ReleasedRuns::load());
+    let mut files = vec![
+        ("study.html", render(&page)?),
+        ("study.md", text::markdown(TITLE, NOTE, &page, false)),
+        ("tables.md", text::markdown(TITLE, NOTE, &page, true)),
+        ("study.tex", text::latex(&page)),
+        ("study.csv", csv),
+    ];
+    if let Some(weights) = tuned_weights(store)? {
+        files.push(("tuned_weights.csv", weights));
+    }
+    Ok(files)
 }
 
 fn render(page: &Page) -> Result<String, StudyError> {
@@ -118,6 +144,7 @@ fn page(
         };
         let (title, note) = view::heading(group);
         let mut section = Section::new(title, &format!("{note}{wins} {}", runs.join(" ")));
+        section.long = true;
         section
             .tables
             .extend(of_group.iter().flat_map(view::tables));

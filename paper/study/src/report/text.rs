@@ -7,9 +7,9 @@ use crate::problem::Objective;
 use crate::published::{PaperTables, ReleasedRuns, Spread};
 use crate::table::{Estimate, Table};
 
-/// Markdown: facts and tables; figures are in the page.
-pub(super) fn markdown(page: &Page) -> String {
-    let mut text = String::from("# The paper's optimization study\n\n");
+/// Markdown: facts and the tables of sections that are `long` or not; figures are in the page.
+pub(super) fn markdown(title: &str, note: &str, page: &Page, long: bool) -> String {
+    let mut text = format!("# {title}\n\n");
     for (name, value) in &page.facts {
         let _ = writeln!(
             text,
@@ -21,14 +21,11 @@ pub(super) fn markdown(page: &Page) -> String {
             }
         );
     }
-    text.push_str(
-        "\nTrue gap: f(y) − f* over feasible answers, the mean and the largest. Paper gap: |f(y) − f(y_PGD)| over all \
-         answers; an exact solver's is not zero. `study.html` has the same tables with figures, `study.csv` more columns.\n",
-    );
+    let _ = write!(text, "\n{note}\n");
     for section in page
         .sections
         .iter()
-        .filter(|section| !section.tables.is_empty())
+        .filter(|section| section.long == long && !section.tables.is_empty())
     {
         let _ = write!(text, "\n## {}\n\n{}\n", section.title, section.note);
         for table in &section.tables {

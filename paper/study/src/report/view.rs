@@ -36,6 +36,8 @@ pub(super) struct Section {
     pub(super) note: String,
     pub(super) tables: Vec<View>,
     pub(super) figures: Vec<Drawn>,
+    /// Every method on every problem: a Markdown file of its own.
+    pub(super) long: bool,
 }
 
 #[derive(Serialize)]
@@ -82,6 +84,7 @@ impl Section {
             note: note.to_owned(),
             tables: Vec::new(),
             figures: Vec::new(),
+            long: false,
         }
     }
 

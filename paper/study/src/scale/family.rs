@@ -1,0 +1,595 @@
+//! The problems that the field measures itself on, made by the generators of its papers.
+
+use fabproj::set::Equation;
+use fabproj::solve::{Functions, Problem};
+use fabproj::support::near_names;
+
+use super::linear::{dot, dot3, solve_rows};
+use super::random_state::RandomState;
+use crate::StudyError;
+
+/// A family by name: the generator, its sizes, and what is special.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FamilyEntry {
+    /// Its name in commands and tables.
+    pub name: &'static str,
+    /// What it is.
+    pub label: &'static str,
+    /// What papers report, for the tables.
+    pub published: &'static str,
+    kind: Kind,
+    /// Dimension of y, equations, inequalities.
+    sizes: [usize; 3],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// DC3's quadratic programs.
+    Dc3,
+    /// DC3's variant with p · sin y.
+    Dc3Sine,
+    /// DC3's, where the cost vector p belongs to x.
+    Dc3Cost,
+    /// Homeomorphic Projection's, with convex quadratic constraints.
+    Qcqp,
+    /// Homeomorphic Projection's, with cones.
+    Socp,
+    /// FSNet's nonconvex one: p · sin y, G sin y ≤ h cos x.
+    Nonconvex,
+    /// FSNet's nonsmooth one: that and 0.1 ‖y‖.
+    Nonsmooth,
+}
+
+/// All families.
+pub const FAMILIES: [FamilyEntry; 9] = [
+    FamilyEntry {
+        name: "qp-100",
+        label: "QP, 100 variables, 50 equations, 50 inequalities (DC3)",
+        published: "DC3 10.6 %, HardNet 1.3 %, Homeomorphic 1.6 %, FSNet < 0.2 %",
+        kind: Kind::Dc3,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "qp-100-sine",
+        label: "the same with p · sin y (DC3)",
+        published: "DC3 8.0 %, Πnet 0.2 % in 5.2 ms",
+        kind: Kind::Dc3Sine,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "qp-100-cost",
+        label: "QP whose cost vector is part of x",
+        published: "–",
+        kind: Kind::Dc3Cost,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "qp-100-rows",
+        label: "QP with 200 inequalities in 50 free dimensions",
+        published: "–",
+        kind: Kind::Dc3,
+        sizes: [100, 50, 200],
+    },
+    FamilyEntry {
+        name: "qp-200",
+        label: "QP, 200 variables, 100 equations, 100 inequalities",
+        published: "Homeomorphic 2.1 %, Πnet about 1 %",
+        kind: Kind::Dc3,
+        sizes: [200, 100, 100],
+    },
+    FamilyEntry {
+        name: "qcqp-100",
+        label: "QCQP, 100/50/50 (Homeomorphic Projection)",
+        published: "Homeomorphic 3.9 %",
+        kind: Kind::Qcqp,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "socp-100",
+        label: "SOCP, 100/50/50, cones of 50 (Homeomorphic Projection)",
+        published: "Homeomorphic 2.8 %",
+        kind: Kind::Socp,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "nonconvex-100",
+        label: "p · sin y with G sin y ≤ h cos x (FSNet)",
+        published: "FSNet ≈ its solver",
+        kind: Kind::Nonconvex,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "nonsmooth-100",
+        label: "the same with + 0.1 ‖y‖ (FSNet)",
+        published: "FSNet ≈ its solver",
+        kind: Kind::Nonsmooth,
+        sizes: [100, 50, 50],
+    },
+];
+
+impl FamilyEntry {
+    /// The family with this name.
+    ///
+    /// # Errors
+    /// [`StudyError::Unknown`], with the names most like it.
+    pub fn find(name: &str) -> Result<&'static Self, StudyError> {
+        let found = FAMILIES.iter().find(|family| family.name == name);
+        found.ok_or_else(|| StudyError::Unknown {
+            what: "family",
+            name: name.to_owned(),
+            near: near_names(name, FAMILIES.map(|family| family.name)),
+        })
+    }
+
+    /// Whether its constraints are cones, each a matrix of its own.
+    pub(super) fn has_cones(&self) -> bool {
+        self.kind == Kind::Socp
+    }
+
+    /// Instance 0 is the paper's own; others come from the same generator with later seeds.
+    pub fn instance(&self, number: u64) -> Family {
+        self.instance_of(self.sizes, number)
+    }
+
+    /// An instance of other sizes: dimension of y, equations, inequalities.
+    pub fn instance_of(&self, sizes: [usize; 3], number: u64) -> Family {
+        let number = number as u32;
+        match self.kind {
+            Kind::Dc3 | Kind::Dc3Sine | Kind::Dc3Cost => {
+                Family::dc3(sizes, self.kind, 17_u32.wrapping_add(number))
+            }
+            Kind::Qcqp => Family::qcqp(sizes, 2023_u32.wrapping_add(number)),
+            Kind::Socp => Family::socp(sizes, 2023_u32.wrapping_add(number)),
+            Kind::Nonconvex | Kind::Nonsmooth => {
+                Family::fsnet(sizes, self.kind, 2025_u32.wrapping_add(number))
+            }
+        }
+    }
+}
+
+/// Minimise ½ Σ q_i y_i² + Σ p_i y_i (or p_i sin y_i) + norm ‖y‖ with A y = x and inequality rows.
+#[derive(Clone, Debug)]
+pub struct Family {
+    pub(super) q: Vec<f64>,
+    /// The cost vector; where `cost_in_x`, x ends with it and this is empty.
+    pub(super) p: Vec<f64>,
+    pub(super) cost_in_x: bool,
+    pub(super) sine: bool,
+    /// The weight of ‖y‖.
+    norm: f64,
+    pub(super) a: Vec<f64>,
+    pub(super) rows: Rows,
+    /// The limit of |y_i|.
+    pub(super) limit: Option<f64>,
+    x_bounds: Vec<(f64, f64)>,
+    /// Rows of x that no training has seen.
+    test_x: Vec<f64>,
+}
+
+/// Inequalities.
+#[derive(Clone, Debug)]
+pub(super) enum Rows {
+    /// G y ≤ h
+    Linear { g: Vec<f64>, h: Vec<f64> },
+    /// ½ Σ_j H_ij y_j² + G_i y ≤ h_i
+    Quadratic {
+        g: Vec<f64>,
+        h: Vec<f64>,
+        curvature: Vec<f64>,
+    },
+    /// G_i sin y ≤ h_i cos x_i; with more rows than x, x begins again.
+    Sine { g: Vec<f64>, h: Vec<f64> },
+    /// ‖G_i y + h_i‖ ≤ C_i y + d_i, all G_i of the same height.
+    Cones {
+        g: Vec<f64>,
+        h: Vec<f64>,
+        c: Vec<f64>,
+        d: Vec<f64>,
+    },
+}
+
+/// Rows of x that papers keep for tests, at most.
+const TESTS: usize = 1_000;
+
+impl Family {
+    fn dc3([dim, equations, rows]: [usize; 3], kind: Kind, seed: u32) -> Self {
+        let mut random = RandomState::new(seed);
+        let q = random.many(dim, RandomState::unit);
+        let mut p = random.many(dim, RandomState::unit);
+        let a = random.many(equations * dim, RandomState::normal);
+        let x = random.many(10_000 * equations, RandomState::signed);
+        let g = random.many(rows * dim, RandomState::normal);
+        let h = reach(&g, &a, dim, equations);
+        // The paper's test split is the end of its data.
+        let mut test_x = x[(10_000 - TESTS) * equations..].to_vec();
+        let mut x_bounds = vec![(-1.0, 1.0); equations];
+        let cost_in_x = kind == Kind::Dc3Cost;
+        if cost_in_x {
+            let with_cost = test_x.chunks_exact(equations).flat_map(|x| {
+                let cost = random.many(dim, RandomState::unit);
+                [x.to_vec(), cost].concat()
+            });
+            test_x = with_cost.collect();
+            x_bounds.extend(vec![(0.0, 1.0); dim]);
+            p.clear();
+        }
+        Self {
+            q,
+            p,
+            cost_in_x,
+            sine: kind == Kind::Dc3Sine,
+            norm: 0.0,
+            a,
+            rows: Rows::Linear { g, h },
+            limit: None,
+            x_bounds,
+            test_x,
+        }
+    }
+
+    /// The objective, equations and x that the later papers share.
+    fn shared(
+        [dim, equations, _]: [usize; 3],
+        examples: usize,
+        x_limit: f64,
+        random: &mut RandomState,
+    ) -> Self {
+        let q = random.many(dim, |random| 0.5 * random.unit());
+        let p = random.many(dim, RandomState::signed);
+        let a = random.many(equations * dim, RandomState::signed);
+        let x = random.many(examples * equations, |random| x_limit * random.signed());
+        let test_x = x[(examples - TESTS) * equations..].to_vec();
+        Self {
+            q,
+            p,
+            cost_in_x: false,
+            sine: false,
+            norm: 0.0,
+            a,
+            rows: Rows::Linear {
+                g: Vec::new(),
+                h: Vec::new(),
+            },
+            limit: Some(5.0),
+            x_bounds: vec![(-x_limit, x_limit); equations],
+            test_x,
+        }
+    }
+
+    fn qcqp(sizes: [usize; 3], seed: u32) -> Self {
+        let [dim, equations, rows] = sizes;
+        let mut random = RandomState::new(seed);
+        let mut family = Self::shared(sizes, 2_000, 0.5, &mut random);
+        let g = random.many(rows * dim, RandomState::signed);
+        let h = reach(&g, &family.a, dim, equations);
+        let curvature = random.many(rows * dim, |random| 0.1 * random.unit());
+        family.rows = Rows::Quadratic { g, h, curvature };
+        family
+    }
+
+    fn socp(sizes: [usize; 3], seed: u32) -> Self {
+        let [dim, _, rows] = sizes;
+        let mut random = RandomState::new(seed);
+        let mut family = Self::shared(sizes, 2_000, 0.5, &mut random);
+        let inside = random.many(dim, RandomState::signed);
+        let (mut g, mut h, mut c, mut d) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..rows {
+            let matrix = random.many(rows * dim, RandomState::signed);
+            let offset = random.many(rows, RandomState::signed);
+            let normal = random.many(dim, RandomState::signed);
+            let image = matrix.chunks_exact(dim).zip(&offset);
+            let image = image.map(|(row, offset)| dot(row, &inside) + offset);
+            let length = image.map(|value| value * value).sum::<f64>().sqrt();
+            d.push(length - dot(&normal, &inside));
+            g.extend(matrix);
+            h.extend(offset);
+            c.extend(normal);
+        }
+        family.rows = Rows::Cones { g, h, c, d };
+        family
+    }
+
+    fn fsnet(sizes: [usize; 3], kind: Kind, seed: u32) -> Self {
+        let [dim, equations, rows] = sizes;
+        let mut random = RandomState::new(seed);
+        let mut family = Self::shared(sizes, 10_000, 1.0, &mut random);
+        let g = random.many(rows * dim, RandomState::signed);
+        let h = reach(&g, &family.a, dim, equations);
+        family.rows = Rows::Sine { g, h };
+        family.sine = true;
+        family.norm = if kind == Kind::Nonsmooth { 0.1 } else { 0.0 };
+        family
+    }
+
+    /// Number of equations.
+    pub fn equations(&self) -> usize {
+        self.a.len() / self.q.len()
+    }
+
+    /// Whether clarabel can solve it.
+    pub fn is_convex(&self) -> bool {
+        !self.sine && self.norm == 0.0 && !matches!(self.rows, Rows::Sine { .. })
+    }
+
+    /// Rows of x to test on.
+    pub fn test_x(&self) -> impl Iterator<Item = &[f64]> {
+        self.test_x.chunks_exact(self.x_dim())
+    }
+
+    /// The region of x.
+    pub(super) fn x_bounds(&self) -> &[(f64, f64)] {
+        &self.x_bounds
+    }
+
+    /// The problem that a solver is trained for.
+    pub fn problem(&self, name: &str) -> Problem {
+        let dim = self.dim();
+        let rows = self.a.chunks_exact(dim).enumerate();
+        let stated = rows.map(|(i, normal)| {
+            let mut slopes = vec![0.0; self.x_dim()];
+            slopes[i] = 1.0;
+            Equation {
+                normal: normal.to_vec(),
+                constant: 0.0,
+                slopes,
+            }
+        });
+        let problem = Problem::new(name, self.clone())
+            .with_equations(stated.collect())
+            .with_x(self.x_bounds.clone());
+        match self.limit {
+            Some(limit) => problem.with_bounds(vec![(-limit, limit); dim]),
+            None => problem,
+        }
+    }
+
+    /// The cost vector at x.
+    pub(super) fn cost<'a>(&'a self, x: &'a [f64]) -> &'a [f64] {
+        if self.cost_in_x {
+            &x[self.equations()..]
+        } else {
+            &self.p
+        }
+    }
+
+    /// The largest constraint, bounds included, and the largest |A y − x|.
+    pub fn violation(&self, y: &[f64], x: &[f64]) -> (f64, f64) {
+        let mut constraints = vec![0.0; self.rows()];
+        self.values(y, x, &mut constraints, &mut []);
+        if let Some(limit) = self.limit {
+            constraints.extend(y.iter().map(|y| y.abs() - limit));
+        }
+        let most = |most: f64, value: f64| {
+            if value.is_nan() {
+                f64::INFINITY
+            } else {
+                most.max(value)
+            }
+        };
+        let equations = self.a.chunks_exact(y.len()).zip(x);
+        let off = equations.map(|(row, x)| (dot(row, y) - x).abs());
+        (
+            constraints.into_iter().fold(f64::NEG_INFINITY, most),
+            off.fold(0.0, most),
+        )
+    }
+}
+
+impl Functions for Family {
+    fn dim(&self) -> usize {
+        self.q.len()
+    }
+
+    fn x_dim(&self) -> usize {
+        self.x_bounds.len()
+    }
+
+    fn rows(&self) -> usize {
+        match &self.rows {
+            Rows::Linear { h, .. } | Rows::Quadratic { h, .. } | Rows::Sine { h, .. } => h.len(),
+            Rows::Cones { d, .. } => d.len(),
+        }
+    }
+
+    /// Images of cones and their lengths, or sines; gradients use them again.
+    fn memory(&self) -> usize {
+        match &self.rows {
+            Rows::Cones { h, d, .. } => h.len() + d.len(),
+            Rows::Sine { .. } => self.dim(),
+            _ => 0,
+        }
+    }
+
+    fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], memory: &mut [f64]) -> f64 {
+        self.rows.values(y, x, constraints, memory);
+        let cost = self.cost(x);
+        let linear = if self.sine {
+            cost.iter().zip(y).map(|(p, y)| p * y.sin()).sum()
+        } else {
+            dot(cost, y)
+        };
+        let curved = 0.5 * dot3(&self.q, y, y);
+        if self.norm == 0.0 {
+            return curved + linear;
+        }
+        curved + linear + self.norm * dot(y, y).sqrt()
+    }
+
+    fn gradient(
+        &self,
+        y: &[f64],
+        x: &[f64],
+        weights: &[f64],
+        gradient: &mut [f64],
+        memory: &mut [f64],
+    ) {
+        let terms = self.q.iter().zip(self.cost(x)).zip(y);
+        for (gradient, ((q, p), y)) in gradient.iter_mut().zip(terms) {
+            *gradient = q * y + if self.sine { p * y.cos() } else { *p };
+        }
+        if self.norm != 0.0 {
+            // At 0 there is none; 0 is a subgradient.
+            let length = dot(y, y).sqrt().max(f64::MIN_POSITIVE);
+            add(gradient, self.norm / length, y);
+        }
+        self.rows.gradient(y, weights, gradient, memory);
+    }
+
+    fn slopes(
+        &self,
+        y: &[f64],
+        x: &[f64],
+        direction: &[f64],
+        slopes: &mut [f64],
+        memory: &mut [f64],
+    ) {
+        let _ = x;
+        self.rows.slopes(y, direction, slopes, memory);
+    }
+}
+
+impl Rows {
+    fn values(&self, y: &[f64], x: &[f64], values: &mut [f64], memory: &mut [f64]) {
+        match self {
+            Self::Linear { g, h } => {
+                let rows = g.chunks_exact(y.len()).zip(h);
+                for (value, (row, limit)) in values.iter_mut().zip(rows) {
+                    *value = dot(row, y) - limit;
+                }
+            }
+            Self::Quadratic { g, h, curvature } => {
+                let rows = g.chunks_exact(y.len()).zip(curvature.chunks_exact(y.len()));
+                for (value, ((row, bent), limit)) in values.iter_mut().zip(rows.zip(h)) {
+                    *value = dot(row, y) + 0.5 * dot3(bent, y, y) - limit;
+                }
+            }
+            Self::Sine { g, h } => {
+                let own: Vec<f64>;
+                let sines = if memory.is_empty() {
+                    own = y.iter().map(|y| y.sin()).collect();
+                    &own
+                } else {
+                    let pairs = memory.iter_mut().zip(y);
+                    pairs.for_each(|(sine, y)| *sine = y.sin());
+                    &*memory
+                };
+                let rows = g.chunks_exact(y.len()).zip(h).zip(x.iter().cycle());
+                for (value, ((row, limit), x)) in values.iter_mut().zip(rows) {
+                    *value = dot(row, sines) - limit * x.cos();
+                }
+            }
+            Self::Cones { g, h, c, d } => {
+                let height = h.len() / d.len();
+                for (i, value) in values.iter_mut().enumerate() {
+                    let matrix = g[i * height * y.len()..].chunks_exact(y.len());
+                    let offset = &h[i * height..][..height];
+                    let mut square = 0.0;
+                    for (place, (row, offset)) in matrix.zip(offset).enumerate() {
+                        let image = dot(row, y) + offset;
+                        square += image * image;
+                        if let Some(kept) = memory.get_mut(i * height + place) {
+                            *kept = image;
+                        }
+                    }
+                    let length = square.sqrt();
+                    if let Some(kept) = memory.get_mut(h.len() + i) {
+                        *kept = length;
+                    }
+                    *value = length - dot(&c[i * y.len()..][..y.len()], y) - d[i];
+                }
+            }
+        }
+    }
+
+    /// gradient += Σ weights_i ∇c_i
+    fn gradient(&self, y: &[f64], weights: &[f64], gradient: &mut [f64], memory: &[f64]) {
+        let dim = y.len();
+        let some = weights.iter().enumerate();
+        for (i, weight) in some.filter(|(_, weight)| **weight != 0.0) {
+            match self {
+                Self::Linear { g, .. } => add(gradient, *weight, &g[i * dim..][..dim]),
+                Self::Quadratic { g, curvature, .. } => {
+                    let bent = curvature[i * dim..].iter().zip(y);
+                    let row = g[i * dim..][..dim].iter().zip(bent);
+                    for (gradient, (g, (h, y))) in gradient.iter_mut().zip(row) {
+                        *gradient += weight * (g + h * y);
+                    }
+                }
+                Self::Sine { g, .. } => {
+                    let row = g[i * dim..][..dim].iter().zip(y);
+                    for (gradient, (g, y)) in gradient.iter_mut().zip(row) {
+                        *gradient += weight * g * y.cos();
+                    }
+                }
+                Self::Cones { g, h, c, d } => {
+                    let height = h.len() / d.len();
+                    let length = memory[h.len() + i].max(f64::MIN_POSITIVE);
+                    let images = &memory[i * height..][..height];
+                    let matrix = g[i * height * dim..].chunks_exact(dim);
+                    for (row, image) in matrix.zip(images) {
+                        add(gradient, weight * image / length, row);
+                    }
+                    add(gradient, -weight, &c[i * dim..][..dim]);
+                }
+            }
+        }
+    }
+
+    fn slopes(&self, y: &[f64], direction: &[f64], slopes: &mut [f64], memory: &[f64]) {
+        let dim = y.len();
+        match self {
+            Self::Linear { g, .. } => {
+                for (slope, row) in slopes.iter_mut().zip(g.chunks_exact(dim)) {
+                    *slope = dot(row, direction);
+                }
+            }
+            Self::Quadratic { g, curvature, .. } => {
+                let rows = g.chunks_exact(dim).zip(curvature.chunks_exact(dim));
+                for (slope, (row, bent)) in slopes.iter_mut().zip(rows) {
+                    *slope = dot(row, direction) + dot3(bent, y, direction);
+                }
+            }
+            Self::Sine { g, .. } => {
+                let moved = y.iter().zip(direction).map(|(y, d)| y.cos() * d);
+                let moved: Vec<f64> = moved.collect();
+                for (slope, row) in slopes.iter_mut().zip(g.chunks_exact(dim)) {
+                    *slope = dot(row, &moved);
+                }
+            }
+            Self::Cones { g, h, c, d } => {
+                let height = h.len() / d.len();
+                for (i, slope) in slopes.iter_mut().enumerate() {
+                    let length = memory[h.len() + i].max(f64::MIN_POSITIVE);
+                    let matrix = g[i * height * dim..].chunks_exact(dim);
+                    let images = matrix.zip(&memory[i * height..][..height]);
+                    let along = images.map(|(row, image)| image * dot(row, direction));
+                    *slope = along.sum::<f64>() / length - dot(&c[i * dim..][..dim], direction);
+                }
+            }
+        }
+    }
+}
+
+/// a += factor · b
+fn add(a: &mut [f64], factor: f64, b: &[f64]) {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a += factor * b;
+    }
+}
+
+/// Σ_j |G A⁺|_ij: G y ≤ h holds at A⁺ x for all x between −1 and 1.
+fn reach(g: &[f64], a: &[f64], dim: usize, equations: usize) -> Vec<f64> {
+    let row = |i: usize| &a[i * dim..][..dim];
+    let square: Vec<Vec<f64>> = (0..equations)
+        .map(|i| (0..equations).map(|j| dot(row(i), row(j))).collect())
+        .collect();
+    let sides: Vec<Vec<f64>> = g
+        .chunks_exact(dim)
+        .map(|g| (0..equations).map(|i| dot(row(i), g)).collect())
+        .collect();
+    let solved = solve_rows(square, sides);
+    let sums = solved
+        .iter()
+        .map(|row| row.iter().map(|value| value.abs()).sum());
+    sums.collect()
+}
