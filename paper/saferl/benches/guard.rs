@@ -12,7 +12,7 @@ use fab_saferl::guard::data::{CollectSettings, collect_states};
 use fab_saferl::guard::features::FeatureMap;
 use fab_saferl::guard::{Guard, GuardFilter, GuardFilterSettings, GuardSettings};
 use fab_saferl::pairs::collect_pairs;
-use fab_saferl::shield::Rule;
+use fab_saferl::steering::Rule;
 use fab_saferl::task::{Task, open};
 use fabproj::Session;
 use rustix::time::{ClockId, clock_gettime};

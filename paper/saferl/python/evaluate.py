@@ -11,6 +11,7 @@ import struct
 import numpy as np
 import safety_gymnasium
 from safetensors.numpy import load_file
+from steering import Detour
 
 BINS, REACH, SLOTS = 16, 3.0, 8
 GRID = (-1.0, -0.5, 0.0, 0.5, 1.0)
@@ -72,19 +73,18 @@ class SetNet:
         self.head = Mlp(tensors[f"{name}.head"], [2 * pooled + 4, hidden, outputs])
 
     def __call__(self, velocity, slots, inputs):
-        rows = []
-        for u in inputs:
-            most = total = np.zeros(self.pooled)
-            if len(slots):
-                seen = [np.concatenate([slot, velocity, u]) for slot in slots]
-                values = self.slot(np.array(seen))
-                most, total = np.maximum(values.max(axis=0), 0), 0.3 * values.sum(axis=0)
-            rows.append(np.concatenate([most, total, u, velocity]))
-        return self.head(np.array(rows))
+        rows, count = len(inputs), len(slots)
+        most = total = np.zeros((rows, self.pooled))
+        if count:
+            seen = np.concatenate([slots, np.tile(velocity, (count, 1))], axis=1)
+            pairs = np.concatenate([np.tile(seen, (rows, 1)), np.repeat(inputs, count, axis=0)], axis=1)
+            values = self.slot(pairs).reshape(rows, count, self.pooled)
+            most, total = np.maximum(values.max(axis=1), 0), 0.3 * values.sum(axis=1)
+        return self.head(np.concatenate([most, total, inputs, np.tile(velocity, (rows, 1))], axis=1))
 
 
 class Guard:
-    """Passes actions that the discriminator calls safe, steers around what the others would hit."""
+    """Passes actions that the discriminator calls safe, drives around what the others would hit."""
 
     def __init__(self, path, threshold, hints):
         tensors, record = load_file(path), json.loads(metadata(path)["fabproj-checkpoint"])
@@ -95,6 +95,7 @@ class Guard:
         widths = settings["autoencoder"]["widths"]
         self.encoder = SetNet(tensors, "encoder", widths, 2)
         self.decoder = SetNet(tensors, "decoder", widths, 2)
+        self.detour = Detour()
 
     def see(self, observation):
         """Velocity, and the nearest obstacles: x, y, class, present."""
@@ -116,16 +117,19 @@ class Guard:
     def filter(self, observation, action):
         """The action to execute, and whether it was replaced."""
         state, wanted = self.see(observation), np.clip(action / self.scale, -1, 1)
-        if self.judge(state, [wanted])[0][0] >= self.threshold:
+
+        def judge(actions):
+            probability, recovery, hold = self.judge(state, actions)
+            return probability >= self.threshold, recovery, hold
+
+        def candidates():
+            turns = [(wanted[0], turn) for turn in GRID]
+            return np.array(list(self.decodes(state, wanted)) + turns + [(a, b) for a in GRID for b in GRID])
+
+        replacement = self.detour.replace(wanted, judge, candidates)
+        if replacement is None:
             return action, False
-        turns = [(wanted[0], turn) for turn in GRID]
-        prices = self.judge(state, turns)[2] + 0.05 * np.abs(np.array(GRID) - wanted[1])
-        target = np.array([wanted[0], GRID[int(np.argmin(prices))]])
-        candidates = np.array(list(self.decodes(state, wanted)) + turns + [(a, b) for a in GRID for b in GRID])
-        probability, recovery, hold = self.judge(state, candidates)
-        distance = (candidates[:, 0] - target[0]) ** 2 + 0.1 * (candidates[:, 1] - target[1]) ** 2
-        price = np.where(probability >= self.threshold, distance, 100 + recovery + hold)
-        return candidates[int(np.argmin(price))] * self.scale, True
+        return replacement * self.scale, True
 
     def decodes(self, state, wanted):
         """Decodes of the wanted action's latent, on the way to the centre, and of 13 points of the disc."""
@@ -159,6 +163,8 @@ def decode(bins, kind):
 
 def episode(env, policy, guard, seed):
     observation, _ = env.reset(seed=seed)
+    if guard:
+        guard.detour.reset()
     reward = cost = corrected = 0.0
     ended = False
     while not ended:

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::env::{Environment, Interval, Result, Step};
 use crate::look_ahead::{Action, LookAheadSettings, Outlook};
 use crate::normaliser::Normaliser;
@@ -10,7 +12,8 @@ use crate::task::{Task, TopView};
 /// Replaces unsafe actions by safe ones.
 ///
 /// Every copy of a task has a filter of its own ([`boxed`](Self::boxed)), so a filter may keep
-/// scratch memory. Its answer depends on the situation and the action only, not on earlier steps.
+/// scratch memory. What it keeps of earlier steps of an episode it must tell ([`memory`](Self::memory)),
+/// so that an interrupted training continues with the same bits.
 pub trait ActionFilter: Send {
     /// Writes the action to execute into `filtered`, which holds `action` before. Returns whether
     /// the filter intervened.
@@ -20,6 +23,22 @@ pub trait ActionFilter: Send {
         action: &[f64],
         filtered: &mut [f64],
     ) -> Result<bool>;
+
+    /// Forgets earlier steps: an episode starts. Default: there is nothing to forget.
+    fn reset(&mut self) {}
+
+    /// What the filter keeps of earlier steps. Default nothing.
+    fn memory(&self) -> Value {
+        Value::Null
+    }
+
+    /// Continues with a memory of an equal filter.
+    ///
+    /// # Errors
+    /// If it is not one.
+    fn recall(&mut self, _memory: &Value) -> Result<()> {
+        Ok(())
+    }
 
     /// Number of entries that the filter adds to the policy's observation.
     fn hint_dim(&self) -> usize {
@@ -131,6 +150,20 @@ impl Guarded {
         filter.is_some_and(|filter| filter.wants_normaliser())
     }
 
+    /// What the filter keeps of earlier steps.
+    pub(crate) fn memory(&self) -> Value {
+        let filter = self.filter.as_ref();
+        filter.map_or(Value::Null, |filter| filter.memory())
+    }
+
+    /// Gives the filter its memory back.
+    pub(crate) fn recall(&mut self, memory: &Value) -> Result<()> {
+        match &mut self.filter {
+            Some(filter) => filter.recall(memory),
+            None => Ok(()),
+        }
+    }
+
     /// Passes the policy's normalisation to the filter.
     pub fn set_normaliser(&mut self, normaliser: &Normaliser) {
         if let Some(filter) = &mut self.filter {
@@ -198,6 +231,8 @@ impl Guarded {
         };
         self.correction.intervened = filter.filter(situation, action, &mut self.filtered)?;
         if !self.executes {
+            // What it would have done in later steps follows from what it was not allowed to do.
+            filter.reset();
             self.filtered.copy_from_slice(action);
         }
         let pairs = action.iter().zip(&self.filtered);
@@ -238,6 +273,9 @@ impl Environment for Guarded {
     fn reset(&mut self, seed: u32, observation: &mut [f64]) -> Result<()> {
         crate::env::check_observation(self, observation)?;
         self.task.reset(seed, &mut self.observation)?;
+        if let Some(filter) = &mut self.filter {
+            filter.reset();
+        }
         self.observe(observation)
     }
 

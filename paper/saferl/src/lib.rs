@@ -43,6 +43,7 @@ pub mod report;
 pub mod rollout;
 pub mod safety_gym;
 pub mod shield;
+pub mod steering;
 pub mod store;
 pub mod task;
 pub mod train;

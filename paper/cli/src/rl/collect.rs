@@ -14,7 +14,7 @@ use fab_saferl::guard::data::{CollectSettings, LabelledStates, collect_states};
 use fab_saferl::guard::features::FeatureMap;
 use fab_saferl::guard::{Guard, GuardFilter, GuardFilterSettings, GuardSettings, Quality};
 use fab_saferl::pairs::collect_pairs;
-use fab_saferl::shield::Rule;
+use fab_saferl::steering::Rule;
 use fab_saferl::task::{canonical, open};
 use fabproj::Session;
 use fabproj_cli::failure::wrong_usage;
@@ -111,6 +111,9 @@ fn collect_projector(
         base.pairs.pairs = 2_000;
         base.method.effort = 0.02;
     }
+    if arguments.settings.list_settings {
+        return arguments.settings.list(&base, common);
+    }
     let settings = arguments.settings.adjusted(&base)?;
     let started = Instant::now();
     let mut task = open(task).map_err(as_usage)?;
@@ -139,7 +142,11 @@ fn collect_projector(
 
 /// States labelled by looking ahead, and a guard.
 fn collect_guard(arguments: &Arguments, task: &str, common: &Common) -> Result<ExitCode> {
-    let recipe = arguments.guard_recipe(task)?;
+    let base = arguments.guard_recipe(task);
+    if arguments.settings.list_settings {
+        return arguments.settings.list(&base, common);
+    }
+    let recipe = arguments.settings.adjusted(&base)?;
     let map = FeatureMap::of_task(task).map_err(as_usage)?;
     let scale = open(task).map_err(as_usage)?.action_scale();
     let start = arguments.refresh.as_deref().map(Guard::load).transpose()?;
@@ -172,18 +179,15 @@ fn collect_guard(arguments: &Arguments, task: &str, common: &Common) -> Result<E
 }
 
 impl Arguments {
-    fn guard_recipe(&self, task: &str) -> Result<Recipe> {
+    fn guard_recipe(&self, task: &str) -> Recipe {
         let mut base = Recipe::default();
-        if task == "double-integrator" {
-            // Its actions are no throttle and turn.
-            base.collect.rule = Rule::Nearest;
-        }
+        base.collect.rule = Rule::of_task(task);
         if self.settings.quick {
             base.collect.states = 10_000;
             base.guard.discriminator.steps = 800;
             base.guard.autoencoder.phase_two = 400;
         }
-        self.settings.adjusted(&base)
+        base
     }
 
     fn collect(

@@ -9,7 +9,8 @@ use fab_saferl::fab::{FabFilter, Units, load_projector};
 use fab_saferl::filter::ActionFilter;
 use fab_saferl::guard::{Candidates, Guard, GuardFilter, GuardFilterSettings};
 use fab_saferl::look_ahead::LookAheadSettings;
-use fab_saferl::shield::{Rule, Shield};
+use fab_saferl::shield::Shield;
+use fab_saferl::steering::Rule;
 
 use super::as_usage;
 
@@ -44,9 +45,9 @@ pub struct GuardOptions {
     #[arg(long, value_name = "P", default_value_t = GuardFilterSettings::default().threshold)]
     threshold: f64,
 
-    /// How a replacement is chosen
-    #[arg(long, value_enum, default_value_t = RuleName::Steer)]
-    rule: RuleName,
+    /// How a replacement is chosen [default: nearest for the double integrator, else detour]
+    #[arg(long, value_enum)]
+    rule: Option<RuleName>,
 
     /// What a replacement is chosen from
     #[arg(long, value_enum, default_value_t = CandidateNames::All)]
@@ -75,6 +76,8 @@ enum RuleName {
     Nearest,
     /// The wanted throttle with the best turn
     Steer,
+    /// A way around the obstacle, on one side
+    Detour,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -106,8 +109,10 @@ impl GuardOptions {
             return Ok(Some(Box::new(filter)));
         }
         let rule = match self.rule {
-            RuleName::Nearest => Rule::Nearest,
-            RuleName::Steer => Rule::Steer,
+            None => Rule::of_task(task),
+            Some(RuleName::Nearest) => Rule::Nearest,
+            Some(RuleName::Steer) => Rule::Steer,
+            Some(RuleName::Detour) => Rule::Detour,
         };
         if self.shield {
             let settings = LookAheadSettings {

@@ -70,6 +70,10 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
+    if arguments.settings.list_settings {
+        let base = arguments.base_settings()?;
+        return arguments.settings.list(&base, common);
+    }
     let method = arguments.method()?;
     let task = canonical(&arguments.task).map_err(as_usage)?;
     open(task).map_err(as_usage)?;
@@ -107,6 +111,13 @@ impl Arguments {
         if let Some(baseline) = Controller::baseline(&self.algorithm) {
             return Ok(Method::Baseline(baseline));
         }
+        let settings = self.settings.adjusted(&self.base_settings()?)?;
+        let checked = settings.validate().map_err(as_usage)?;
+        Ok(Method::Trained(Box::new(checked)))
+    }
+
+    /// The settings of the algorithm before any is changed.
+    fn base_settings(&self) -> Result<TrainSettings> {
         let named = match &self.algorithm[..] {
             "ppo-fab" if self.guard.is_paper() => {
                 Some(AlgorithmSettings::PpoFab(PpoFabSettings::paper()))
@@ -131,9 +142,7 @@ impl Arguments {
             base.steps = QUICK_STEPS;
         }
         base.steps = self.steps.unwrap_or(base.steps);
-        let settings = self.settings.adjusted(&base)?;
-        let checked = settings.validate().map_err(as_usage)?;
-        Ok(Method::Trained(Box::new(checked)))
+        Ok(base)
     }
 
     fn key(

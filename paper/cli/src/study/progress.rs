@@ -22,7 +22,7 @@ impl Progress {
 
     /// Says what is to be done.
     pub fn announce(&self, plan: &Plan, pending: &Pending<'_>, threads: usize) {
-        let runs = plan.runs.len() + plan.searches.len();
+        let runs = plan.runs.len() + plan.searches.len() + plan.scale.len();
         self.bar.say(&format!(
             "{runs} runs, {} of them finished before; {} projectors to train first; about {}",
             pending.kept,

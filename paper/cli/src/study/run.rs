@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use fab_study::plan::{Outcome, Pending, Plan, Selection};
 use fab_study::protocol::Protocol;
+use fab_study::report::{SCALE_HEADER, scale_rows};
+use fab_study::scale::ScaleRecord;
 use fab_study::store::{Found, RunRecord, Store};
 use fab_study::table::{Cell, Estimate, Table, tables};
 use fab_study::{Context, Effort, Objective, StudyError};
@@ -64,7 +66,8 @@ pub struct Chosen {
     #[arg(long)]
     quick: bool,
 
-    /// Sets; all seven by default. shell-sq-3d and its like are the shells as printed
+    /// Sets; all seven by default. shell-sq-3d and its like are the shells as printed. For table scale:
+    /// families such as qp-100
     #[arg(long, value_name = "SET,…", value_delimiter = ',')]
     sets: Vec<String>,
 
@@ -72,7 +75,8 @@ pub struct Chosen {
     #[arg(long, value_name = "OBJECTIVE,…", value_delimiter = ',')]
     objectives: Vec<String>,
 
-    /// Tables: main (by default), fair, parts, ablations, weights (the whole grid of loss weights)
+    /// Tables: main (by default), fair, parts, ablations, weights (the whole grid of loss weights), scale
+    /// (problems with 100 variables and more; a seed is an instance)
     #[arg(long, value_name = "TABLE,…", value_delimiter = ',')]
     tables: Vec<String>,
 
@@ -152,9 +156,24 @@ fn report(
             records.push(record);
         }
     }
+    let mut scale: Vec<ScaleRecord> = Vec::new();
+    for run in &plan.scale {
+        if let Found::This(record) = store.scale(&run.key(context))? {
+            scale.push(record);
+        }
+    }
     if common.json {
-        show::print_json(&records)?;
+        match records.is_empty() {
+            true => show::print_json(&scale)?,
+            false => show::print_json(&records)?,
+        }
     } else {
+        for rows in scale_rows(&scale).chunk_by(|a, b| a.family == b.family) {
+            let entries: Vec<Vec<String>> = rows.iter().map(|row| row.entries().to_vec()).collect();
+            show::print(rows[0].family)?;
+            show::print(show::table(&SCALE_HEADER, &entries, true))?;
+            show::print("")?;
+        }
         for table in tables(&records)? {
             show::print(format!("{} ({})", table.set, table.group.name()))?;
             show::print(text(&table))?;

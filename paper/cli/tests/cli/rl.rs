@@ -200,3 +200,26 @@ fn a_guard_and_the_papers_projector_are_collected_and_used() {
     ])
     .failed(2, &["double-integrator", "--task goal2"]);
 }
+
+#[test]
+fn settings_are_listed_and_nothing_is_computed() {
+    let folder = folder();
+    let list = |command: &[&str], change: &str| {
+        let arguments = [&["rl"], command, &["--list-settings", "--setting", change]].concat();
+        run(folder.path(), &arguments).done().stdout
+    };
+    let text = list(
+        &["train", "--algorithm", "ppo-fab"],
+        "algorithm.cost_price=0.5",
+    );
+    assert!(text.contains("cost_price = 0.5"), "{text}");
+    let text = list(&["collect"], "collect.states=77");
+    assert!(
+        text.contains("states = 77") && text.contains("nearest"),
+        "{text}"
+    );
+    let text = list(&["collect", "--recipe", "paper"], "pairs.pairs=99");
+    assert!(text.contains("pairs = 99"), "{text}");
+    let left = fs::read_dir(folder.path()).expect("the folder").count();
+    assert_eq!(left, 0, "files were written");
+}

@@ -27,15 +27,21 @@ fn a_study_prints_its_table_is_kept_and_reported() {
     // Nothing is made twice: the times are those of the first run.
     assert_eq!(run(folder.path(), &RUN).done().stdout, first.stdout);
     let report = run(folder.path(), &["study", "report", "-o", "report"]).done();
-    assert_eq!(report.stdout.lines().count(), 4);
-    let page = fs::read_to_string(folder.path().join("report/study.html")).expect("the page");
+    assert_eq!(report.stdout.lines().count(), 5);
+    let read =
+        |name: &str| fs::read_to_string(folder.path().join("report").join(name)).expect(name);
+    // The overview is short; what each method did on each problem stands apart.
+    assert!(read("study.md").contains("## Beside the paper"));
+    assert!(!read("study.md").contains("## Main tables"));
+    assert!(read("tables.md").contains("## Main tables"));
+    let page = read("study.html");
     assert!(page.contains("<svg") && page.contains("projected gradient"));
     // It opens from a disk without a network.
     assert!(!page.contains("src=") && !page.contains("<link"));
-    let table = fs::read_to_string(folder.path().join("report/study.csv")).expect("the table");
+    let table = read("study.csv");
     let lines: Vec<usize> = table.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(lines, [lines[0]; 7]);
-    let latex = fs::read_to_string(folder.path().join("report/study.tex")).expect("the tables");
+    let latex = read("study.tex");
     assert_eq!(latex.matches('{').count(), latex.matches('}').count());
 }
 

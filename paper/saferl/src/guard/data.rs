@@ -12,7 +12,8 @@ use crate::error::{Result, check_setting};
 use crate::evaluate::Controller;
 use crate::filter::{ActionFilter, Guarded};
 use crate::look_ahead::{Action, LookAheadSettings};
-use crate::shield::{Rule, Shield, from_units, grid, to_units};
+use crate::shield::Shield;
+use crate::steering::{Rule, from_units, grid, to_units};
 use crate::task::Task;
 
 /// Actions per state: a 5 × 5 grid with jitter, and the one that the policy wanted.
@@ -39,7 +40,7 @@ pub struct CollectSettings {
     pub off_block: usize,
     /// How actions are labelled.
     pub look_ahead: LookAheadSettings,
-    /// How the shield corrects.
+    /// How the shield corrects. Default detour.
     pub rule: Rule,
 }
 
@@ -53,7 +54,7 @@ impl Default for CollectSettings {
             off_share: 0.3,
             off_block: 40,
             look_ahead: LookAheadSettings::default(),
-            rule: Rule::Steer,
+            rule: Rule::Detour,
         }
     }
 }

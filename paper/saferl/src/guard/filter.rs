@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::autoencoder::{RADIUS, clamp};
 use super::discriminator::{OUTPUTS, sigmoid};
@@ -14,7 +15,7 @@ use crate::env::Result as EnvironmentResult;
 use crate::error::{Result, check_setting};
 use crate::filter::{ActionFilter, ActionProjector, Situation};
 use crate::look_ahead::Action;
-use crate::shield::{GRID, Rule, from_units, grid, to_units};
+use crate::steering::{GRID, Judge, Rule, Steering, Verdict, from_units, grid, to_units};
 
 /// Which candidates replace an action, to measure what each contributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +37,7 @@ pub enum Candidates {
 pub struct GuardFilterSettings {
     /// Actions pass if the discriminator gives them at least this probability. Default 0.8.
     pub threshold: f64,
-    /// How a replacement is chosen. Default steer.
+    /// How a replacement is chosen. Default detour.
     pub rule: Rule,
     /// What it is chosen from. Default all.
     pub candidates: Candidates,
@@ -50,7 +51,7 @@ impl Default for GuardFilterSettings {
     fn default() -> Self {
         Self {
             threshold: 0.8,
-            rule: Rule::Steer,
+            rule: Rule::Detour,
             candidates: Candidates::All,
             hints: true,
             intervenes: true,
@@ -69,16 +70,9 @@ impl GuardFilterSettings {
 pub struct GuardFilter {
     guard: Arc<Guard>,
     settings: GuardFilterSettings,
+    steering: Steering,
     features: Vec<f32>,
     tape: SetTape,
-}
-
-/// What the discriminator says about an action.
-#[derive(Clone, Copy, Debug)]
-struct Verdict {
-    probability: f32,
-    recovery: f32,
-    hold: f32,
 }
 
 impl GuardFilter {
@@ -90,40 +84,23 @@ impl GuardFilter {
         settings.validate()?;
         Ok(Self {
             guard,
+            steering: Steering::new(settings.rule),
             settings,
             features: vec![0.0; FEATURES],
             tape: SetTape::default(),
         })
     }
 
-    fn judge(&mut self, actions: &[Action]) -> Vec<Verdict> {
+    /// What the discriminator says of actions: logit, recovery cost and hold cost of each.
+    fn outputs(&mut self, actions: &[Action]) -> Vec<f32> {
         let inputs: Vec<f32> = actions
             .iter()
             .flatten()
             .map(|value| *value as f32)
             .collect();
         let net = &self.guard.discriminator;
-        let outputs = net.forward(&self.features, &inputs, actions.len(), &mut self.tape);
-        let verdict = |output: &[f32]| Verdict {
-            probability: sigmoid(output[0]),
-            recovery: output[1],
-            hold: output[2],
-        };
-        outputs.chunks_exact(OUTPUTS).map(verdict).collect()
-    }
-
-    /// Actions that might replace the wanted one.
-    fn candidates(&mut self, wanted: Action) -> Vec<Action> {
-        let mut candidates: Vec<Action> = Vec::new();
-        let kind = self.settings.candidates;
-        if kind != Candidates::Grid {
-            candidates.extend(self.latent_candidates(wanted, kind == Candidates::Projection));
-        }
-        if matches!(kind, Candidates::All | Candidates::Grid) {
-            candidates.extend(GRID.map(|turn| [wanted[0], turn]));
-            candidates.extend(grid());
-        }
-        candidates
+        net.forward(&self.features, &inputs, actions.len(), &mut self.tape)
+            .to_vec()
     }
 
     /// φ(u); unless it is wanted alone also decodes on the way to the centre, and of 13 points.
@@ -151,40 +128,31 @@ impl GuardFilter {
         let pairs = decoded.as_chunks::<2>().0.iter();
         pairs.map(|pair| pair.map(unit)).collect()
     }
+}
 
-    /// The safe candidate nearest to what is wanted. If none is safe, the one that leaves soonest: near an
-    /// obstacle the recovery costs of all actions are almost equal, and the hold cost tells them apart.
-    fn replace(&mut self, wanted: Action) -> Action {
-        let (weights, target) = match self.settings.rule {
-            Rule::Nearest => ([1.0, 1.0], wanted),
-            Rule::Steer => ([1.0, 0.1], [wanted[0], self.preferred_turn(wanted)]),
+impl Judge for GuardFilter {
+    fn judge(&mut self, actions: &[Action]) -> EnvironmentResult<Vec<Verdict>> {
+        let threshold = self.settings.threshold;
+        let verdict = |output: &[f32]| Verdict {
+            safe: f64::from(sigmoid(output[0])) >= threshold,
+            recovery: output[1].into(),
+            hold: output[2].into(),
         };
-        let candidates = self.candidates(wanted);
-        let verdicts = self.judge(&candidates);
-        let threshold = self.settings.threshold as f32;
-        // Distances are below 100, so any safe candidate comes before all others.
-        let price = |(action, verdict): &(&Action, &Verdict)| match verdict.probability >= threshold
-        {
-            true => {
-                weights[0] * (action[0] - target[0]).powi(2)
-                    + weights[1] * (action[1] - target[1]).powi(2)
-            }
-            false => 100.0 + f64::from(verdict.recovery + verdict.hold),
-        };
-        let pairs = candidates.iter().zip(&verdicts);
-        let best = pairs.min_by(|a, b| price(a).total_cmp(&price(b)));
-        best.map_or(wanted, |(action, _)| *action)
+        let outputs = self.outputs(actions);
+        Ok(outputs.chunks_exact(OUTPUTS).map(verdict).collect())
     }
 
-    /// The turn that makes the wanted throttle least costly, near the wanted turn.
-    fn preferred_turn(&mut self, wanted: Action) -> f64 {
-        let verdicts = self.judge(&GRID.map(|turn| [wanted[0], turn]));
-        let price = |(turn, verdict): &(&f64, &Verdict)| {
-            f64::from(verdict.hold) + 0.05 * (**turn - wanted[1]).abs()
-        };
-        let pairs = GRID.iter().zip(&verdicts);
-        let best = pairs.min_by(|a, b| price(a).total_cmp(&price(b)));
-        best.map_or(wanted[1], |(turn, _)| *turn)
+    fn candidates(&mut self, wanted: Action) -> Vec<Action> {
+        let mut candidates: Vec<Action> = Vec::new();
+        let kind = self.settings.candidates;
+        if kind != Candidates::Grid {
+            candidates.extend(self.latent_candidates(wanted, kind == Candidates::Projection));
+        }
+        if matches!(kind, Candidates::All | Candidates::Grid) {
+            candidates.extend(GRID.map(|turn| [wanted[0], turn]));
+            candidates.extend(grid());
+        }
+        candidates
     }
 }
 
@@ -201,12 +169,25 @@ impl ActionFilter for GuardFilter {
         let guard = Arc::clone(&self.guard);
         guard.map.write(situation.observation, &mut self.features);
         let wanted = to_units(action, guard.scale);
-        if f64::from(self.judge(&[wanted])[0].probability) >= self.settings.threshold {
-            return Ok(false);
+        let mut steering = self.steering.clone();
+        let replacement = steering.replace(wanted, self)?;
+        self.steering = steering;
+        if let Some(units) = replacement {
+            filtered.copy_from_slice(&from_units(units, guard.scale));
         }
-        let replacement = self.replace(wanted);
-        filtered.copy_from_slice(&from_units(replacement, guard.scale));
-        Ok(true)
+        Ok(replacement.is_some())
+    }
+
+    fn reset(&mut self) {
+        self.steering.reset();
+    }
+
+    fn memory(&self) -> Value {
+        self.steering.memory()
+    }
+
+    fn recall(&mut self, memory: &Value) -> EnvironmentResult<()> {
+        self.steering.recall(memory)
     }
 
     fn hint_dim(&self) -> usize {
@@ -226,10 +207,10 @@ impl ActionFilter for GuardFilter {
         guard.map.write(situation.observation, &mut self.features);
         let ahead = GRID.map(|turn| [1.0, turn]);
         let back = GRID.map(|turn| [-1.0, turn]);
-        let verdicts = self.judge(&[ahead, back].concat());
-        for (pair, verdict) in hints.chunks_exact_mut(2).zip(verdicts) {
-            pair[0] = verdict.probability.into();
-            pair[1] = verdict.hold.into();
+        let outputs = self.outputs(&[ahead, back].concat());
+        for (pair, output) in hints.chunks_exact_mut(2).zip(outputs.chunks_exact(OUTPUTS)) {
+            pair[0] = sigmoid(output[0]).into();
+            pair[1] = output[2].into();
         }
         Ok(())
     }
@@ -242,6 +223,7 @@ impl ActionFilter for GuardFilter {
         Box::new(Self {
             guard: Arc::clone(&self.guard),
             settings: self.settings.clone(),
+            steering: self.steering.clone(),
             features: self.features.clone(),
             tape: SetTape::default(),
         })

@@ -221,7 +221,8 @@ fn a_diverged_run_stops_with_its_last_good_checkpoint() {
 #[test]
 fn a_training_under_a_filter_is_resumed_with_the_same_bits() {
     use crate::look_ahead::LookAheadSettings;
-    use crate::shield::{Rule, Shield};
+    use crate::shield::Shield;
+    use crate::steering::Rule;
     let shield = Shield::new(LookAheadSettings::default(), Rule::Nearest);
     let mut settings = settings("ppo-fab", 6);
     settings.algorithm = AlgorithmSettings::PpoFab(PpoFabSettings {
