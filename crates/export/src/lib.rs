@@ -1,8 +1,9 @@
-//! Trained projectors for other runtimes: an ONNX graph, or one self-contained C99 file.
+//! Trained projectors for other runtimes, an ONNX graph or one self-contained C99 file, and from another one: a
+//! checkpoint of FAB's PyTorch code.
 //!
-//! Both take points in the caller's units and do everything that [`Projector`](fabproj_core::Projector) does in
-//! f32: units, equations, gate, encoder, latent set, decoders, and a fixed point for numbers that are not finite.
-//! Neither tests its outputs: a guard needs a membership test.
+//! Graph and file take points in the caller's units and do everything that [`Projector`](fabproj_core::Projector)
+//! does in f32: units, equations, gate, encoder, latent set, decoders, and a fixed point for numbers that are not
+//! finite. They do not test their outputs: a guard needs a membership test.
 //!
 //! ```
 //! use fabproj_core::{LatentSet, Weights};
@@ -19,11 +20,13 @@
 //! ```
 
 mod c;
+mod checkpoint;
 mod graph;
 mod onnx;
 mod proto;
 
 pub use c::{NameError, c};
+pub use checkpoint::{CheckpointError, checkpoint};
 pub use graph::Graph;
 pub use onnx::OPSET;
 
