@@ -1,4 +1,4 @@
-//! `fabproj bench`: how fast a projector runs on this machine.
+//! `fabproj bench`: how fast a model runs on this machine.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -7,17 +7,21 @@ use std::time::Instant;
 use anyhow::Result;
 use fabproj::core::Frame;
 use fabproj::set::Interval;
+use fabproj::solve::{Answer, Distribution, Functions, Problem, Solver, SolverModel};
 use fabproj::{Model, Projector, RawOutcome};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use crate::failure::wrong_usage;
+use crate::find::{self, Loaded};
 use crate::options::Common;
 use crate::show::{self, count, time};
 
 /// Rows of the batches whose throughput is measured.
 const BATCHES: [usize; 4] = [1, 32, 1024, 65_536];
+/// The same for solvers.
+const SOLVER_BATCHES: [usize; 3] = [1, 32, 1024];
 /// Different inputs that single calls go through.
 const INPUTS: usize = 4096;
 /// Timed single calls.
@@ -28,8 +32,8 @@ const SECONDS: f64 = 0.4;
 #[derive(clap::Args)]
 #[command(
     after_help = "Single calls are timed one by one; the time that reading the clock takes is \
-                        subtracted. Throughputs are medians of many runs. One thread, single \
-                        precision.\n\n\
+                        subtracted. Throughputs are medians of many runs. One thread; a \
+                        projector in single precision, a solver in double precision.\n\n\
                         Example:\n  fabproj bench moons.safetensors\n  \
                         fabproj bench moons.safetensors --json | jq .p50_ns"
 )]
@@ -62,13 +66,28 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     if arguments.calls == 0 {
         return Err(wrong_usage("--calls 0: choose at least 1"));
     }
-    let model = Model::load(&arguments.model)?;
-    let inputs = Inputs::draw(&model, common.seed);
-    let mut measured = latency(model.projector(), &inputs, arguments.calls)?;
-    for rows in BATCHES {
-        let rate = throughput(model.projector(), &inputs, rows)?;
-        measured.points_per_second.insert(rows, rate);
-    }
+    let measured = match find::load(&arguments.model)? {
+        Loaded::Projector(model) => {
+            let inputs = Inputs::draw(&model, common.seed);
+            let mut measured = projector_latency(model.projector(), &inputs, arguments.calls)?;
+            for rows in BATCHES {
+                let rate = projector_rate(model.projector(), &inputs, rows)?;
+                measured.points_per_second.insert(rows, rate);
+            }
+            measured
+        }
+        Loaded::Solver(model) => {
+            let problem = find::problem_for(&model, &arguments.model, None)?;
+            let solver = model.solver(&problem)?;
+            let x = solver_inputs(&model, &problem, common.seed);
+            let mut measured = solver_latency(&solver, &x, arguments.calls)?;
+            for rows in SOLVER_BATCHES {
+                let rate = solver_rate(&solver, &x, rows)?;
+                measured.points_per_second.insert(rows, rate);
+            }
+            measured
+        }
+    };
     if common.json {
         return show::print_json(&measured);
     }
@@ -144,16 +163,72 @@ fn around(frame: &Frame) -> Vec<Interval> {
 
 /// Times single calls. Also for the summary of a training.
 pub fn quick_latency(model: &Model, calls: usize) -> Result<Measured> {
-    latency(model.projector(), &Inputs::draw(model, 0), calls)
+    projector_latency(model.projector(), &Inputs::draw(model, 0), calls)
 }
 
-fn latency(projector: &Projector, inputs: &Inputs, calls: usize) -> Result<Measured> {
+/// Times single answers. Also for the summary of a training.
+pub fn quick_solver_latency(
+    model: &SolverModel,
+    problem: &Problem,
+    calls: usize,
+) -> Result<Measured> {
+    solver_latency(
+        &model.solver(problem)?,
+        &solver_inputs(model, problem, 0),
+        calls,
+    )
+}
+
+/// Rows of x as a solver is trained for.
+fn solver_inputs(model: &SolverModel, problem: &Problem, seed: u64) -> Vec<f64> {
+    if let Distribution::Rows(rows) = problem.distribution()
+        && !rows.is_empty()
+    {
+        let numbers = INPUTS * problem.x_dim();
+        return rows.iter().copied().cycle().take(numbers).collect();
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let rows = (0..INPUTS).flat_map(|_| &model.weights().x_range);
+    rows.map(|(low, high)| low + (high - low) * rng.random::<f64>())
+        .collect()
+}
+
+fn solver_latency<F: Functions>(solver: &Solver<F>, x: &[f64], calls: usize) -> Result<Measured> {
+    let mut workspace = solver.workspace();
+    let mut y = vec![0.0; solver.dim()];
+    let x_dim = solver.x_dim();
+    latency(calls, |index| {
+        let x = &x[index % INPUTS * x_dim..][..x_dim];
+        black_box(solver.solve_into(black_box(x), &mut y, &mut workspace)?);
+        Ok(())
+    })
+}
+
+fn solver_rate<F: Functions>(solver: &Solver<F>, x: &[f64], rows: usize) -> Result<f64> {
+    let x = &x[..rows * solver.x_dim()];
+    let mut y = vec![0.0; rows * solver.dim()];
+    let mut answers = vec![Answer::default(); rows];
+    let mut workspace = solver.workspace();
+    throughput(rows, || {
+        solver.solve_rows_into(black_box(x), &mut y, &mut answers, &mut workspace)?;
+        black_box(&y);
+        Ok(())
+    })
+}
+
+fn projector_latency(projector: &Projector, inputs: &Inputs, calls: usize) -> Result<Measured> {
     let mut workspace = projector.workspace();
     let mut out = vec![0.0; projector.dim()];
-    let mut call = |index: usize| {
+    latency(calls, |index| {
         let (y, x) = inputs.row(index);
-        black_box(projector.project_into(black_box(y), black_box(x), &mut out, &mut workspace))
-    };
+        let (y, x) = (black_box(y), black_box(x));
+        black_box(projector.project_into(y, x, &mut out, &mut workspace)?);
+        Ok(())
+    })
+}
+
+/// Times calls, each with the number of its input.
+fn latency(calls: usize, mut call: impl FnMut(usize) -> Result<()>) -> Result<Measured> {
     for index in 0..INPUTS {
         call(index)?;
     }
@@ -198,8 +273,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[index].max(0.0)
 }
 
-/// Points per second in batches of so many rows: the median over runs.
-fn throughput(projector: &Projector, inputs: &Inputs, rows: usize) -> Result<f64> {
+fn projector_rate(projector: &Projector, inputs: &Inputs, rows: usize) -> Result<f64> {
     let (dim, x_dim) = (projector.dim(), projector.x_dim());
     let y: Vec<f32> = inputs.y.iter().copied().cycle().take(rows * dim).collect();
     let x: Vec<f32> = inputs
@@ -212,14 +286,22 @@ fn throughput(projector: &Projector, inputs: &Inputs, rows: usize) -> Result<f64
     let mut out = vec![0.0; y.len()];
     let mut outcomes = vec![RawOutcome::Inside; rows];
     let mut workspace = projector.workspace();
+    throughput(rows, || {
+        let (y, x) = (black_box(&y), black_box(&x));
+        projector.project_rows_into(y, x, &mut out, &mut outcomes, &mut workspace)?;
+        black_box(&out);
+        Ok(())
+    })
+}
+
+/// Points per second in batches of so many rows: the median over runs.
+fn throughput(rows: usize, mut batch: impl FnMut() -> Result<()>) -> Result<f64> {
     // So many batches between readings of the clock that the readings do not count.
     let batches = (INPUTS / rows).max(1);
     let mut run = || -> Result<f64> {
         let start = Instant::now();
         for _ in 0..batches {
-            let (y, x) = (black_box(&y), black_box(&x));
-            projector.project_rows_into(y, x, &mut out, &mut outcomes, &mut workspace)?;
-            black_box(&out);
+            batch()?;
         }
         Ok((rows * batches) as f64 / start.elapsed().as_secs_f64().max(1e-12))
     };

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use fabproj::solve::{GapPlan, SolverModel};
 use fabproj::{Certificate, CoverageGrid, Inputs, Model, Plan, Slice, certify_guarded};
 
 use crate::failure::wrong_usage;
-use crate::find;
+use crate::find::{self, Loaded};
 use crate::options::Common;
 use crate::points::{Layout, Points};
 use crate::show::{self, confidence, count, number, optional, percent};
+use crate::solve::record;
 
 #[derive(clap::Args)]
 #[command(
@@ -17,7 +19,8 @@ use crate::show::{self, confidence, count, number, optional, percent};
                   and writes the certificate into the model file. --inputs certifies for your own inputs \
                   instead: the certificate names their file. A model that was trained from labelled points \
                   has a learned test; with another SET that set decides, the learned test still guards, \
-                  and nothing is saved.\n\n\
+                  and nothing is saved. Of a solver: feasibility, and the gap to the optimum, on fresh \
+                  x.\n\n\
                   Example:\n  fabproj certify moons.safetensors\n  \
                   fabproj certify moons.safetensors --samples 1000000 --seed 7 --json\n  \
                   fabproj certify moons.safetensors --inputs points.csv"
@@ -34,9 +37,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     inputs: Option<PathBuf>,
 
-    /// Inputs to draw, and latent points inside and on the surface of each chart's latent set
-    #[arg(long, value_name = "N", default_value_t = Plan::default().samples)]
-    samples: usize,
+    /// Inputs to draw, and latent points inside and on the surface of each chart's latent set; of a solver,
+    /// x to draw [default: 100000; of a solver 500]
+    #[arg(long, value_name = "N")]
+    samples: Option<usize>,
 
     /// The lower bounds hold with this probability
     #[arg(long, value_name = "P", default_value_t = Plan::default().confidence)]
@@ -57,13 +61,16 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     let plan = Plan {
-        samples: arguments.samples,
+        samples: arguments.samples.unwrap_or(Plan::default().samples),
         confidence: arguments.confidence,
         seed: common.seed,
         ..Plan::default()
     };
     check(&plan)?;
-    let mut model = Model::load(&arguments.model)?;
+    let mut model = match find::load(&arguments.model)? {
+        Loaded::Projector(model) => *model,
+        Loaded::Solver(model) => return solver(arguments, common, *model),
+    };
     let old = model.certificate().cloned();
     let wanted = arguments.set.as_deref();
     let set = find::set_for(&model, &arguments.model, wanted, arguments.other_set)?;
@@ -86,11 +93,11 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         };
         certify_guarded(&set, &guarding, model.projector(), &plan)?
     };
-    if common.json {
-        show::print_json(&certificate)?;
-    } else {
-        show::print(text(&certificate))?;
-    }
+    // A reader who has closed the pipe does not stop the certificate from being saved.
+    let printed = match common.json {
+        true => show::print_json(&certificate),
+        false => show::print(text(&certificate)),
+    };
     let weaker = old.filter(|old| is_weaker(&certificate, old) && !arguments.force);
     if let Some(old) = weaker.filter(|_| own && !arguments.no_save) {
         common.note(format_args!(
@@ -105,7 +112,45 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         let path = arguments.model.display();
         common.note(format_args!("\ncertificate written into {path}"));
     }
-    Ok(())
+    printed
+}
+
+/// Measures feasibility and gap of a solver's answers.
+fn solver(arguments: &Arguments, common: &Common, mut model: SolverModel) -> Result<()> {
+    let unused = [
+        ("--inputs", arguments.inputs.is_some()),
+        ("--other-set", arguments.other_set),
+    ];
+    let path = arguments.model.display();
+    if let Some((flag, _)) = unused.iter().find(|(_, used)| *used) {
+        return Err(wrong_usage(format!(
+            "{flag} is for projectors; {path} is a solver"
+        )));
+    }
+    let problem = find::problem_for(&model, &arguments.model, arguments.set.as_deref())?;
+    let old = model.record().certificate.clone();
+    let mut plan = GapPlan::default();
+    plan.samples = arguments.samples.unwrap_or(plan.samples);
+    plan.seed = common.seed;
+    let certificate = model.certify(&problem, &plan)?.clone();
+    let printed = match common.json {
+        true => show::print_json(&certificate),
+        false => show::print(record::certificate_text(&certificate)),
+    };
+    let weaker = old.filter(|old| certificate.samples < old.samples && !arguments.force);
+    if arguments.no_save {
+        return printed;
+    }
+    if let Some(old) = weaker {
+        common.note(format_args!(
+            "\nnot saved: the model's certificate has {} samples; --force replaces it",
+            count(old.samples)
+        ));
+        return printed;
+    }
+    model.save(&arguments.model)?;
+    common.note(format_args!("\ncertificate written into {path}"));
+    printed
 }
 
 /// Whether a certificate says less than another of the same inputs.
@@ -137,13 +182,18 @@ impl Arguments {
         let Some(path) = &self.inputs else {
             return Ok(None);
         };
-        let mut points = Points::open(path, model, &Layout::default())?;
+        let mut points = Points::open(
+            path,
+            &model.record().names,
+            &model.record().x_names,
+            &Layout::default(),
+        )?;
         let (mut y, mut x) = (Vec::new(), Vec::new());
         let mut rows = 0;
         while let Some(block) = points.next_block()? {
             let chunk = points.parse(&block);
             let mut chunk = chunk.map_err(|bad| bad.error(&points.name, rows))?;
-            rows += chunk.records.len();
+            rows += chunk.rows;
             y.append(&mut chunk.y);
             x.append(&mut chunk.x);
         }

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::failure::wrong_usage;
 use crate::options::Common;
+use crate::output;
 use crate::show::{self, bytes, count};
 
 /// Points on which an export is compared with the projector.
@@ -46,14 +47,21 @@ pub struct Arguments {
     /// What names in the C file begin with; the file's name by default
     #[arg(long, value_name = "NAME", requires = "c")]
     name: Option<String>,
+
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
+    let Some(path) = arguments.onnx.as_ref().or(arguments.c.as_ref()) else {
+        return Err(wrong_usage("name a file with --onnx FILE or --c FILE"));
+    };
+    output::check(path, arguments.force, &[&arguments.model])?;
     let model = Model::load(&arguments.model)?;
-    match (&arguments.onnx, &arguments.c) {
-        (Some(path), _) => onnx(&model, path, common),
-        (None, Some(path)) => c(&model, path, arguments.name.as_deref(), common),
-        (None, None) => Err(wrong_usage("name a file with --onnx FILE or --c FILE")),
+    match arguments.onnx {
+        Some(_) => onnx(&model, path, common),
+        None => c(&model, path, arguments.name.as_deref(), common),
     }
 }
 

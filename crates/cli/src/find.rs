@@ -1,13 +1,14 @@
-//! Sets as they are typed.
+//! Sets, problems and models as they are typed.
 
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use fabproj::Model;
 use fabproj::labelled::is_labelled_file;
 use fabproj::set::{Description, Set, SetError, built_in, from_description, from_file};
+use fabproj::solve::{Problem, SolverModel};
+use fabproj::{FileError, Model};
 
 use crate::failure::wrong_usage;
 
@@ -88,13 +89,70 @@ pub fn set(wanted: &str) -> Result<Arc<dyn Set>> {
     })
 }
 
-/// The description of a set made of built-in ones, if the file holds such: it has a `kind`, which set
-/// files made of constraints do not.
-fn description_in(path: &Path) -> Option<Result<Description>> {
+/// What a model file holds.
+pub enum Loaded {
+    Projector(Box<Model>),
+    Solver(Box<SolverModel>),
+}
+
+/// Reads a model file, whatever it holds.
+pub fn load(path: &Path) -> Result<Loaded, FileError> {
+    match Model::load(path) {
+        Err(FileError::OtherKind { .. }) => {
+            let model = SolverModel::load(path)?;
+            Ok(Loaded::Solver(Box::new(model)))
+        }
+        model => Ok(Loaded::Projector(Box::new(model?))),
+    }
+}
+
+/// The problem, if what was typed is a set file with an objective.
+pub fn problem(wanted: &str) -> Result<Option<Problem>> {
+    let path = Path::new(wanted);
+    let is_problem = wanted.ends_with(".toml")
+        && table_in(path).is_some_and(|(_, table)| table.contains_key("objective"));
+    Ok(match is_problem {
+        true => Some(Problem::from_file(path)?),
+        false => None,
+    })
+}
+
+/// The problem for a solver: the one that was named, or the solver's own.
+pub fn problem_for(model: &SolverModel, path: &Path, wanted: Option<&str>) -> Result<Problem> {
+    let name = path.display();
+    let Some(wanted) = wanted else {
+        return model.problem().with_context(|| {
+            format!("cannot rebuild the problem of {name}; it was given by another program")
+        });
+    };
+    let Some(problem) = problem(wanted)? else {
+        return Err(wrong_usage(format!(
+            "{wanted} is not a problem file (.toml with [objective]), and {name} is a solver"
+        )));
+    };
+    let own = &model.record().problem;
+    if problem.description().hash() != own.hash() {
+        bail!(
+            "{name} was trained for the problem {}, not for {wanted}; leave {wanted} out, or train it",
+            own.name()
+        );
+    }
+    Ok(problem)
+}
+
+/// The text and the table of a TOML file, if it is one.
+fn table_in(path: &Path) -> Option<(String, toml::Table)> {
     let mut text = String::new();
     let file = std::fs::File::open(path).ok()?;
     file.take(LONGEST).read_to_string(&mut text).ok()?;
     let table = text.parse::<toml::Table>().ok()?;
+    Some((text, table))
+}
+
+/// The description of a set made of built-in ones, if the file holds such: it has a `kind`, which set
+/// files made of constraints do not.
+fn description_in(path: &Path) -> Option<Result<Description>> {
+    let (text, table) = table_in(path)?;
     table.get("kind")?;
     Some(toml::from_str(&text).map_err(|error| {
         let (path, error) = (path.display(), error.to_string());

@@ -8,8 +8,10 @@ use fabproj::{Certificate, Model};
 use serde_json::{Value, json};
 
 use crate::certify;
+use crate::find::{self, Loaded};
 use crate::options::Common;
 use crate::show::{self, bytes, count};
+use crate::solve::record;
 use crate::train::{self, labels};
 
 #[derive(clap::Args)]
@@ -21,11 +23,18 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
-    let model = Model::load(&arguments.model)?;
+    let model = find::load(&arguments.model)?;
     let file = arguments.model.display().to_string();
     let size = std::fs::metadata(&arguments.model)
         .with_context(|| format!("cannot read {file}"))?
         .len();
+    let model = match model {
+        Loaded::Projector(model) => *model,
+        Loaded::Solver(model) if common.json => {
+            return show::print_json(&record::json(&model, &file, size)?);
+        }
+        Loaded::Solver(model) => return show::print(record::text(&model, &file, size)),
+    };
     if common.json {
         return show::print_json(&json(&model, &file, size)?);
     }
@@ -164,7 +173,9 @@ pub fn text(model: &Model, file: &str, size: u64) -> Result<String> {
     }
     let training: Value = serde_json::from_str(&record.training_json())?;
     if !training.is_null() {
-        rows.push(row("training goals", train::goals(model)));
+        if !model.met_goals() {
+            rows.push(row("targets not reached", train::missed_targets(model)));
+        }
         rows.push(row("training", flat(&training)));
     }
     let lines = networks.into_iter().map(|(name, network)| {

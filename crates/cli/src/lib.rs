@@ -3,12 +3,22 @@
 //! [`main`] is the whole command. The other items serve the command `fab-paper` and carry no promise of
 //! stability.
 
+/// Prints a line to the standard error, as that of the standard library. That one panics where the line cannot be
+/// written, and a message that nobody reads must not end the work.
+macro_rules! eprintln {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+
 pub mod bar;
 mod bench;
 mod certify;
 mod export;
 pub mod failure;
 mod find;
+mod import;
 mod inspect;
 pub mod interrupt;
 mod new;
@@ -20,6 +30,8 @@ mod project;
 mod sets;
 mod shell;
 pub mod show;
+mod sink;
+mod solve;
 pub mod train;
 
 use std::ffi::OsString;
@@ -49,24 +61,28 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Write a commented set file to start from
+    /// Write a commented set or problem file to start from
     New(new::Arguments),
     /// List the built-in sets
     Sets(sets::Arguments),
-    /// Train a projector for a set
+    /// Train a projector for a set, or a solver for a problem
     Train(train::Arguments),
     /// Project points onto the feasible set
     Project(project::Arguments),
-    /// Measure how often a projector is right, and with which confidence
+    /// Answer a problem, a set with an objective, for rows of x
+    Solve(solve::Arguments),
+    /// Measure how often a model is right, and with which confidence
     Certify(certify::Arguments),
     /// Show what a model file holds
     Inspect(inspect::Arguments),
     /// Draw the set, the projector and its latent space
     Plot(plot::Arguments),
-    /// Measure how fast a projector runs on this machine
+    /// Measure how fast a model runs on this machine
     Bench(bench::Arguments),
     /// Write a model as ONNX or as C
     Export(export::Arguments),
+    /// Make a model from a checkpoint of FAB's PyTorch code
+    Import(import::Arguments),
     /// Print completions for a shell
     Completions(shell::Completions),
     /// Write the manual pages
@@ -115,11 +131,13 @@ fn run(command: &Command, common: &Common) -> anyhow::Result<ExitCode> {
         Command::Sets(arguments) => sets::run(arguments, common)?,
         Command::Train(arguments) => return train::run(arguments, common),
         Command::Project(arguments) => return project::run(arguments, common),
+        Command::Solve(arguments) => return solve::run(arguments, common),
         Command::Certify(arguments) => certify::run(arguments, common)?,
         Command::Inspect(arguments) => inspect::run(arguments, common)?,
         Command::Plot(arguments) => plot::run(arguments, common)?,
         Command::Bench(arguments) => bench::run(arguments, common)?,
         Command::Export(arguments) => export::run(arguments, common)?,
+        Command::Import(arguments) => import::run(arguments, common)?,
         Command::Completions(arguments) => {
             shell::completions(arguments, &mut Arguments::command())?;
         }

@@ -36,7 +36,7 @@ impl Columns {
         if found.iter().all(|name| name.parse::<f64>().is_ok()) {
             bail!(
                 "the first line, {}, is not a header; expected the columns {}, or pass --no-header where \
-                 the first columns are y, then x",
+                 they are the first ones",
                 shown(&found.join(",")),
                 expected(names, x_names)
             );
@@ -126,31 +126,39 @@ impl Columns {
         }
     }
 
-    /// Writes a record with another point (the same text if `None`), and the outcome at its end.
-    pub fn write(
+    /// Writes the fields of a row with another point (the same text if `None`), and the outcome at its end.
+    pub fn write<'f>(
         &self,
-        record: &ByteRecord,
+        fields: impl Iterator<Item = &'f [u8]>,
         point: Option<&[f64]>,
         outcome: Option<&str>,
         out: &mut csv::Writer<Vec<u8>>,
     ) -> csv::Result<()> {
         let mut number = Vec::new();
-        for (place, field) in record.iter().enumerate() {
+        for (place, field) in fields.enumerate() {
             let moved = point.and_then(|point| Some(point[*self.of_y.get(place)?.as_ref()?]));
             let Some(value) = moved else {
                 out.write_field(field)?;
                 continue;
             };
-            number.clear();
-            // The shortest digits that give, read back, the very value that was checked.
-            serde_json::to_writer(&mut number, &value).map_err(io::Error::from)?;
-            out.write_field(number.strip_suffix(b".0").unwrap_or(&number))?;
+            write_number(value, &mut number, out)?;
         }
         if let Some(outcome) = outcome {
             out.write_field(outcome)?;
         }
         out.write_record(None::<&[u8]>)
     }
+}
+
+/// Writes a number in the shortest digits that give, read back, the very value that was checked.
+pub fn write_number(
+    value: f64,
+    memory: &mut Vec<u8>,
+    out: &mut csv::Writer<Vec<u8>>,
+) -> csv::Result<()> {
+    memory.clear();
+    serde_json::to_writer(&mut *memory, &value).map_err(io::Error::from)?;
+    out.write_field(memory.strip_suffix(b".0").unwrap_or(memory))
 }
 
 /// For each column the coordinate of y that it holds.
@@ -171,7 +179,7 @@ fn separator(found: &[String]) -> Option<String> {
         _ => return None,
     };
     Some(format!(
-        "; its separator seems to be {separator}: `fabproj project --delimiter {typed}` reads it"
+        "; its separator seems to be {separator}: `--delimiter {typed}` reads it"
     ))
 }
 

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use csv::ByteRecord;
-use fabproj::Model;
 
 pub use self::blocks::Block;
 use self::blocks::Blocks;
 use self::columns::Columns;
+pub use self::columns::write_number;
 use crate::output::STANDARD;
 
 /// How a file of points is written.
@@ -43,23 +43,30 @@ pub struct Points {
     pub name: String,
     delimiter: u8,
     /// Columns of every row.
-    width: usize,
+    pub width: usize,
 }
 
-/// Some rows: their numbers, and the records that they stand in.
+/// Some rows: their numbers, and the fields that they stand in.
 #[derive(Default)]
 pub struct Chunk {
     pub y: Vec<f64>,
     pub x: Vec<f64>,
-    pub records: Vec<ByteRecord>,
+    /// How many there are.
+    pub rows: usize,
+    /// All fields of all rows: one allocation instead of one for each row.
+    pub fields: ByteRecord,
 }
 
 impl Points {
-    /// Opens a file of points for a model; `-` is standard input.
-    pub fn open(path: &Path, model: &Model, layout: &Layout) -> Result<Self> {
+    /// Opens a file with columns of these names of y and x; `-` is standard input.
+    pub fn open(
+        path: &Path,
+        names: &[String],
+        x_names: &[String],
+        layout: &Layout,
+    ) -> Result<Self> {
         let (source, name) = source(path)?;
         let mut blocks = Blocks::new(source, layout.delimiter);
-        let (names, x_names) = (&model.record().names, &model.record().x_names);
         let failed = |error: io::Error| failure(error, &name);
         let block = blocks.next().map_err(failed)?;
         let mut first = ByteRecord::new();
@@ -109,10 +116,10 @@ impl Points {
     pub fn parse(&self, block: &Block) -> Result<Chunk, BadRow> {
         let mut reader = reader(&block.bytes, self.delimiter);
         let mut chunk = Chunk::default();
+        let mut record = ByteRecord::new();
         loop {
-            let mut record = ByteRecord::new();
             let more = reader.read_byte_record(&mut record);
-            let row = chunk.records.len() + 1;
+            let row = chunk.rows + 1;
             let bad = |problem: String| BadRow {
                 row,
                 line: record
@@ -130,7 +137,8 @@ impl Points {
             self.columns
                 .push_numbers(&record, &mut chunk.y, &mut chunk.x)
                 .map_err(bad)?;
-            chunk.records.push(record);
+            chunk.fields.extend(&record);
+            chunk.rows += 1;
         }
     }
 }

@@ -1,8 +1,7 @@
 //! `fabproj project`: points from a file or standard input, made feasible.
 
-mod region;
-mod report;
-mod sink;
+pub(crate) mod region;
+pub(crate) mod report;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,12 +15,12 @@ use rayon::prelude::*;
 
 use self::region::Region;
 use self::report::Report;
-use self::sink::Sink;
 use crate::failure::wrong_usage;
 use crate::find;
 use crate::options::Common;
 use crate::output::STANDARD;
 use crate::points::{BadRow, Block, Chunk, Layout, Points};
+use crate::sink::Sink;
 
 /// Blocks that wait for each thread: more use memory, fewer leave threads idle at the end of a round.
 const BLOCKS_PER_THREAD: usize = 2;
@@ -92,7 +91,7 @@ pub struct Arguments {
     no_outcome: bool,
 }
 
-fn delimiter(text: &str) -> Result<u8, String> {
+pub(crate) fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
         b"\"" | b"\n" | b"\r" => {
@@ -181,7 +180,12 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         header: !arguments.no_header,
         delimiter: arguments.delimiter,
     };
-    let mut points = Points::open(path, &model, &layout)?;
+    let mut points = Points::open(
+        path,
+        &model.record().names,
+        &model.record().x_names,
+        &layout,
+    )?;
     let inputs = [path, &arguments.model, Path::new(guard.unwrap_or(STANDARD))];
     let mut sink = Sink::create(&arguments.output, arguments.force, &inputs)?;
     if let Some(header) = arguments.output_header(&points)? {
@@ -197,7 +201,9 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         dim: model.projector().dim(),
         x_dim: model.projector().x_dim(),
     };
-    let report = projection.stream(&mut points, &mut sink)?;
+    let report = stream(&mut points, &mut sink, |points, block| {
+        projection.block(points, block)
+    })?;
     sink.finish()?;
     report.print(projection.runner.set(), common);
     match report.problem() {
@@ -208,8 +214,43 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     }
 }
 
+/// What is written for a block, and its counts.
+pub(crate) type Done = Result<Result<(Vec<u8>, Report)>, BadRow>;
+
+/// Answers all rows, some blocks at a time on all threads, and writes them in their order.
+pub(crate) fn stream(
+    points: &mut Points,
+    sink: &mut Sink,
+    answer: impl Fn(&Points, &Block) -> Done + Sync,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let at_once = BLOCKS_PER_THREAD * rayon::current_num_threads();
+    loop {
+        let mut blocks = Vec::new();
+        while blocks.len() < at_once {
+            match points.next_block()? {
+                Some(block) => blocks.push(block),
+                None => break,
+            }
+        }
+        if blocks.is_empty() {
+            return Ok(report);
+        }
+        let shared: &Points = points;
+        let done = blocks.par_iter().map(|block| answer(shared, block));
+        for done in done.collect::<Vec<_>>() {
+            let (bytes, counts) = match done {
+                Ok(done) => done?,
+                Err(bad) => return Err(bad.error(&points.name, report.total())),
+            };
+            sink.write(&bytes)?;
+            report.add(counts);
+        }
+    }
+}
+
 /// The bytes that a writer has got.
-fn finished(writer: csv::Writer<Vec<u8>>) -> Result<Vec<u8>> {
+pub(crate) fn finished(writer: csv::Writer<Vec<u8>>) -> Result<Vec<u8>> {
     writer
         .into_inner()
         .map_err(|error| anyhow!(error.to_string()))
@@ -225,36 +266,8 @@ struct Projection<'a> {
 }
 
 impl Projection<'_> {
-    /// Projects all rows, some blocks at a time on all threads, and writes them in their order.
-    fn stream(&self, points: &mut Points, sink: &mut Sink) -> Result<Report> {
-        let mut report = Report::default();
-        let at_once = BLOCKS_PER_THREAD * rayon::current_num_threads();
-        loop {
-            let mut blocks = Vec::new();
-            while blocks.len() < at_once {
-                match points.next_block()? {
-                    Some(block) => blocks.push(block),
-                    None => break,
-                }
-            }
-            if blocks.is_empty() {
-                return Ok(report);
-            }
-            let shared: &Points = points;
-            let done = blocks.par_iter().map(|block| self.block(shared, block));
-            for done in done.collect::<Vec<_>>() {
-                let (bytes, counts) = match done {
-                    Ok(done) => done?,
-                    Err(bad) => return Err(bad.error(&points.name, report.total())),
-                };
-                sink.write(&bytes)?;
-                report.add(counts);
-            }
-        }
-    }
-
     /// The rows of a block as they are written, and their counts.
-    fn block(&self, points: &Points, block: &Block) -> Result<Result<(Vec<u8>, Report)>, BadRow> {
+    fn block(&self, points: &Points, block: &Block) -> Done {
         let chunk = points.parse(block)?;
         let report = self.region_report(&chunk)?;
         Ok(self.chunk(points, &chunk, report))
@@ -269,10 +282,12 @@ impl Projection<'_> {
         let (projected, outcomes) = self.runner.run(chunk)?;
         let mut writer = self.arguments.writer();
         let rows = projected.chunks_exact(self.dim).zip(&outcomes);
-        for (record, (point, outcome)) in chunk.records.iter().zip(rows) {
+        let (mut fields, width) = (chunk.fields.iter(), points.width);
+        for (point, outcome) in rows {
             let moved = (*outcome != Outcome::Kept.name()).then_some(point);
             let word = (!self.arguments.no_outcome).then_some(*outcome);
-            points.columns.write(record, moved, word, &mut writer)?;
+            let row = fields.by_ref().take(width);
+            points.columns.write(row, moved, word, &mut writer)?;
         }
         self.count(chunk, &outcomes, &mut report);
         Ok((finished(writer)?, report))
@@ -280,8 +295,7 @@ impl Projection<'_> {
 
     fn rows<'c>(&self, chunk: &'c Chunk) -> impl Iterator<Item = (&'c [f64], &'c [f64])> {
         let (dim, x_dim) = (self.dim, self.x_dim);
-        let rows = 0..chunk.records.len();
-        rows.map(move |row| {
+        (0..chunk.rows).map(move |row| {
             (
                 &chunk.y[row * dim..][..dim],
                 &chunk.x[row * x_dim..][..x_dim],

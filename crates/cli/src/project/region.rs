@@ -2,6 +2,7 @@
 
 use fabproj::Model;
 use fabproj::set::{Interval, Set};
+use fabproj::solve::SolverModel;
 
 use crate::show::number;
 
@@ -27,6 +28,15 @@ impl Region {
                 .collect(),
             y: set.bounds(),
             x: set.x_bounds(),
+        }
+    }
+
+    /// The range of x that a solver was trained for.
+    pub fn of_solver(model: &SolverModel) -> Self {
+        Self {
+            names: model.record().x_names.clone(),
+            y: Vec::new(),
+            x: model.weights().x_range.clone(),
         }
     }
 

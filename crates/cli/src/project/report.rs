@@ -48,7 +48,7 @@ impl Report {
     }
 
     /// The warning about inputs outside of the region.
-    fn warning(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<String> {
         let (row, what) = self.first_outside.as_ref()?;
         Some(format!(
             "{} of {} inputs lie outside of the region that the model was trained and certified for; the first \

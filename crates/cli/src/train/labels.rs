@@ -46,7 +46,7 @@ impl Labels {
     pub fn read(&self, set: &str) -> Result<Option<LabelledData>> {
         let path = Path::new(set);
         if !is_labelled_file(path) {
-            return self.check_unused();
+            return self.check_unused().map(|()| None);
         }
         if cfg!(not(feature = "parquet")) && set.to_lowercase().ends_with(".parquet") {
             return Err(missing_feature(format!("{set}: Parquet files")));
@@ -61,7 +61,8 @@ impl Labels {
         Ok(Some(data))
     }
 
-    fn check_unused(&self) -> Result<Option<LabelledData>> {
+    /// Refuses options of labelled points.
+    pub fn check_unused(&self) -> Result<()> {
         let used = [
             ("--label", self.label.is_some()),
             ("--y", !self.y.is_empty()),
@@ -70,7 +71,7 @@ impl Labels {
             ("--guard-precision", self.guard_precision.is_some()),
         ];
         match used.iter().find(|(_, used)| *used) {
-            None => Ok(None),
+            None => Ok(()),
             Some((flag, _)) => Err(wrong_usage(format!(
                 "{flag} is for labelled points (.csv, .npz, .parquet)"
             ))),

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use fabproj::support::target_of;
 use fabproj::{Event, Observer};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Writes every event with the seconds since the start.
@@ -41,6 +42,12 @@ impl Log {
             started: Instant::now(),
             file: Mutex::new(Some(file)),
         })
+    }
+
+    /// Writes that a model was certified and saved.
+    pub fn certified(&self, certificate: &impl Serialize, model: &Path) {
+        self.write(json!({ "event": "certified", "certificate": certificate }));
+        self.write(json!({ "event": "saved", "model": model.display().to_string() }));
     }
 
     /// Writes one object.

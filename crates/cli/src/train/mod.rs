@@ -2,8 +2,10 @@
 
 pub(crate) mod labels;
 mod log;
+mod place;
 mod progress;
 mod settings;
+mod solver;
 mod summary;
 
 use std::cell::OnceCell;
@@ -12,21 +14,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, bail};
 use fabproj::labelled::{LabelledData, is_labelled_file, learn};
 use fabproj::set::{Counted, Set};
-use fabproj::{Checkpoints, Model, Plan, Recipe, Session, Settings, TrainError, train_with};
+use fabproj::support::is_same_file;
+use fabproj::{Checkpoints, Model, Plan, Recipe, Session, Settings, train_with};
 use serde_json::{Value, json};
 
 use self::labels::Labels;
 use self::log::Log;
+use self::place::{Place, checkpoints, open_checkpoints, with_suffix};
 use self::progress::Progress;
 use self::settings::Preset;
 pub use self::settings::SettingOptions;
 use self::summary::Summary;
-pub(crate) use self::summary::goals;
+pub(crate) use self::summary::missed_targets;
 use crate::options::Common;
-use crate::show::{self, count};
+use crate::show::count;
 use crate::{bench, find, interrupt, output, plot};
 
 /// Single calls that are timed for the summary.
@@ -59,8 +63,8 @@ pub struct Arguments {
 /// What every training is asked for, whatever its recipe.
 #[derive(clap::Args)]
 pub struct Task {
-    /// The set: a built-in name (`fabproj sets` lists them), a set file (.toml), or labelled points
-    /// (.csv, .npz, .parquet)
+    /// The set: a built-in name (`fabproj sets` lists them), a set or problem file (.toml), or labelled
+    /// points (.csv, .npz, .parquet)
     #[arg(required_unless_present = "list_settings")]
     set: Option<String>,
 
@@ -84,7 +88,8 @@ pub struct Task {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
-    /// Fresh points of each kind for the certificate [default: 100000, or what --max-queries leaves]
+    /// Fresh points of each kind for the certificate [default: 100000, or what --max-queries leaves; of a
+    /// problem, 500 fresh x]
     #[arg(long, value_name = "N")]
     samples: Option<usize>,
 
@@ -99,6 +104,13 @@ pub struct Task {
 /// Runs `fabproj train`.
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let Arguments { task, preset, .. } = arguments;
+    if let Some(problem) = find::problem(task.set())? {
+        if task.settings.list_settings {
+            let base = arguments.solver_settings(common)?;
+            return task.settings.list(&base, common);
+        }
+        return solver::run(arguments, common, &problem);
+    }
     if task.settings.list_settings {
         let base = preset.base(task.settings.quick);
         return task.settings.list(&base, common);
@@ -199,7 +211,13 @@ impl Task {
         let replaces = self.force || self.resume;
         if let Some(figure) = &self.plot {
             plot::check(figure)?;
-            output::check(figure, replaces, &[&inputs[..], &[model]].concat())?;
+            output::check(figure, replaces, &inputs)?;
+            if is_same_file(figure, model) {
+                bail!(
+                    "{} is one file for the model and its figure; name another for --plot",
+                    figure.display()
+                );
+            }
         }
         let checkpoints = checkpoints(model);
         if checkpoints.exists() {
@@ -226,35 +244,7 @@ impl Task {
     }
 }
 
-/// The checkpoints beside a model, locked.
-fn open_checkpoints(model: &Path) -> Result<Checkpoints> {
-    let path = checkpoints(model);
-    Checkpoints::folder(&path).map_err(|error| {
-        if error.kind() == std::io::ErrorKind::WouldBlock {
-            let model = model.display();
-            return anyhow!(
-                "another training writes to {model} ({}): {error}; wait for it, or name another file with \
-                 -o MODEL",
-                path.display()
-            );
-        }
-        anyhow!(error).context(format!("cannot write checkpoints to {}", path.display()))
-    })
-}
-
-/// The folder of checkpoints beside a model.
-fn checkpoints(model: &Path) -> PathBuf {
-    with_suffix(model, ".checkpoint")
-}
-
-/// A path with more at its end.
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// One run of the command.
+/// One training of a projector.
 struct Training<'a> {
     task: &'a Task,
     common: &'a Common,
@@ -268,91 +258,23 @@ struct Training<'a> {
 impl Training<'_> {
     fn run(&self) -> Result<ExitCode> {
         let started = Instant::now();
-        let checkpoints = self.checkpoints()?;
-        let log = Log::open(with_suffix(&self.model, ".log.jsonl"), self.task.resume)?;
-        log.write(json!({
-            "event": "start",
-            "resumed": self.task.resume,
+        let place = Place {
+            task: self.task,
+            common: self.common,
+            model: &self.model,
+        };
+        let start = json!({
             "set": self.set.description().name(),
             "recipe": self.recipe.name(),
             "seed": self.recipe.seed(),
             "settings": serde_json::from_str::<Value>(&self.recipe.settings_json())?,
-        }));
-        let progress = Progress::new(self.common.quiet);
-        let session = Session::new()
-            .observe(&progress)
-            .observe(&log)
-            .checkpoints(&checkpoints)
-            .stop(interrupt::stop_soon(farewell(&self.model))?);
-        self.check_identity(&session)?;
-        let trained = train_with(&self.set, self.recipe, &session);
-        progress.finish();
-        let failed = matches!(&trained, Err(error) if !matches!(error, TrainError::Stopped));
-        if failed && !last_states(&self.model) && !self.task.resume {
-            // Nothing to resume: the way is free for another try.
-            let _ = checkpoints.remove();
-        }
-        let model = match trained {
-            Err(TrainError::Stopped) => {
-                log.write(json!({ "event": "stopped" }));
-                eprintln!("{}", farewell(&self.model)());
-                return Ok(ExitCode::from(interrupt::code()));
-            }
-            Err(TrainError::OtherTraining { differences }) => bail!(
-                "the checkpoints belong to another training ({}); resume with the same set, settings and \
-                 seed, or start again with --force",
-                differences.join("; ")
-            ),
-            Err(TrainError::Checkpoint { unit, reason }) => bail!(
-                "the checkpoint {unit} is damaged: {reason}; --force starts the training again, -o MODEL \
-                 trains beside it"
-            ),
-            trained => trained?,
-        };
-        let summary = self.complete(model, &log, started)?;
-        checkpoints
-            .remove()
-            .context("the model is saved, but its checkpoints cannot be removed")?;
-        summary.print(self.common)?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    /// The checkpoints to resume from, or none.
-    fn checkpoints(&self) -> Result<Checkpoints> {
-        let path = checkpoints(&self.model);
-        if path.exists() && !self.task.resume {
-            let old = open_checkpoints(&self.model)?;
-            old.remove()
-                .with_context(|| format!("cannot remove the checkpoints {}", path.display()))?;
-        }
-        open_checkpoints(&self.model)
-    }
-
-    /// Refuses to resume what was asked for otherwise: its certificate would be another.
-    fn check_identity(&self, session: &Session) -> Result<()> {
-        let own = self.task.identity();
-        if !self.task.resume {
-            session.save(IDENTITY, || Ok(own.to_string().into_bytes()));
-            return Ok(());
-        }
-        // One that is damaged is found with the other states.
-        let Some(found) = session.load(IDENTITY) else {
-            return Ok(());
-        };
-        let found: Value = serde_json::from_slice(&found).unwrap_or_default();
-        let text = |value: &Value| match &value["samples"] {
-            Value::Null => "left out".to_owned(),
-            samples => samples.to_string(),
-        };
-        if found != own {
-            bail!(
-                "the checkpoints belong to another training: its --samples is {}, not {}; resume with the \
-                 same options, or start again with --force",
-                text(&found),
-                text(&own)
-            );
-        }
-        Ok(())
+        });
+        let summary = place.run(
+            start,
+            |session| train_with(&self.set, self.recipe, session),
+            |model, log| self.complete(model, log, started),
+        )?;
+        finish(summary, |summary| summary.print(self.common))
     }
 
     /// What the certificate draws after so many queries.
@@ -376,15 +298,8 @@ impl Training<'_> {
         let plan = self.plan(training_queries, model.projector().charts());
         let certificate = model.certify(&self.set, &plan)?.clone();
         let queries = (training_queries, self.set.queries() - training_queries);
-        model.save(&self.model).with_context(|| {
-            let advice = match last_states(&self.model) {
-                true => "its checkpoints are kept: the same command with --resume saves it",
-                false => "it has no checkpoints",
-            };
-            format!("the model was trained but not saved; {advice}")
-        })?;
-        log.write(json!({ "event": "certified", "certificate": certificate }));
-        log.write(json!({ "event": "saved", "model": self.model.display().to_string() }));
+        place::saved(&self.model, model.save(&self.model))?;
+        log.certified(&certificate, &self.model);
         let mut files = vec![self.model.clone(), log.path.clone()];
         if let Some(figure) = &self.task.plot {
             plot::write(&model, &self.set, figure, plot::WIDTH, self.common.seed)?;
@@ -404,37 +319,10 @@ impl Training<'_> {
     }
 }
 
-/// The unit under which a command keeps what it was asked for.
-const IDENTITY: &str = "command";
-
-/// Whether checkpoints of a training were written.
-fn last_states(model: &Path) -> bool {
-    let entries = std::fs::read_dir(checkpoints(model)).into_iter().flatten();
-    let mut names = entries.flatten().map(|entry| entry.file_name());
-    names.any(|name| {
-        let name = name.to_string_lossy().into_owned();
-        name.ends_with(".state") && name != format!("{IDENTITY}.state")
-    })
-}
-
-/// Says how to resume, from what is on the disk.
-fn farewell(model: &Path) -> impl Fn() -> String + Send + 'static {
-    let model = model.to_owned();
-    move || {
-        let words = crate::WORDS.get_or_init(|| std::env::args_os().collect());
-        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
-        let mut words: Vec<String> = words.collect();
-        words.retain(|word| word != "--force" && word != "--resume");
-        if let Some(command) = words.first_mut() {
-            let name = Path::new(command).file_name().unwrap_or_default();
-            *command = name.to_string_lossy().into_owned();
-        }
-        let command = show::plain(&words.join(" "));
-        let state = match (last_states(&model), Checkpoints::exist(checkpoints(&model))) {
-            (true, _) => "the checkpoints are saved",
-            (false, true) => "no checkpoint was written yet, and the training begins again",
-            (false, false) => return "stopped; nothing was saved".to_owned(),
-        };
-        format!("stopped; {state}. To resume:\n  {command} --resume")
+/// Prints the summary of a training that came to its end, and gives the exit code.
+fn finish<S>(summary: Option<S>, print: impl FnOnce(&S) -> Result<()>) -> Result<ExitCode> {
+    match summary {
+        None => Ok(ExitCode::from(interrupt::code())),
+        Some(summary) => print(&summary).map(|()| ExitCode::SUCCESS),
     }
 }

@@ -102,9 +102,7 @@ impl SettingOptions {
         } else {
             // TOML has no null: a setting without a value is left out, as in a file.
             let mut value = serde_json::to_value(&settings)?;
-            if let Value::Object(fields) = &mut value {
-                fields.retain(|_, value| !value.is_null());
-            }
+            remove_nulls(&mut value);
             show::print(toml::to_string(&value)?.trim_end())?;
         }
         Ok(ExitCode::SUCCESS)
@@ -116,6 +114,13 @@ impl SettingOptions {
     /// Wrong usage for a setting that does not exist or has another type.
     pub fn adjusted<C: Serialize + DeserializeOwned>(&self, base: &C) -> Result<C> {
         adjusted(base, self.config.as_deref(), &self.assignments)
+    }
+}
+
+fn remove_nulls(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.retain(|_, value| !value.is_null());
+        fields.values_mut().for_each(remove_nulls);
     }
 }
 

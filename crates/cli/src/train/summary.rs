@@ -124,7 +124,7 @@ impl Summary {
         rows.extend(worst.map(|worst| row("worst slice of x", worst)));
         rows.extend(certify::empty(certificate).map(|empty| row("empty", empty)));
         rows.extend(excess);
-        rows.push(row("training goals", goals(&self.model)));
+        rows.push(row("search", search(&self.model)));
         rows.extend([
             row(
                 "one call",
@@ -214,22 +214,38 @@ impl Summary {
     }
 }
 
-/// Whether the training met its own goals, or which of them it missed. They decide when the search for charts
-/// ends, and are stricter than what deserves a warning.
-pub(crate) fn goals(model: &Model) -> String {
-    if model.met_goals() {
-        return "met".to_owned();
+/// How the search for charts ended. Its targets decide when it may stop early; they are stricter than what
+/// deserves a warning.
+fn search(model: &Model) -> String {
+    let candidates = training(model)["candidates"].as_array().map_or(0, Vec::len);
+    let kept = match candidates {
+        0 | 1 => "one candidate".to_owned(),
+        _ => format!("the best of {candidates} candidates"),
+    };
+    match model.met_goals() {
+        true => format!("{kept}, within all its targets"),
+        false => format!("{kept}; `fabproj inspect` compares it with the search's targets"),
     }
-    let training: Value = serde_json::from_str(&model.record().training_json()).unwrap_or_default();
+}
+
+/// The targets that the search for charts did not reach, one in a line.
+pub(crate) fn missed_targets(model: &Model) -> String {
+    let training = training(model);
     let missed = training["missed"].as_array().into_iter().flatten();
-    let missed = missed.filter_map(|missed| {
-        let ratio = missed["found"].as_f64()? / missed["allowed"].as_f64()?;
+    let lines = missed.filter_map(|missed| {
+        let (found, target) = (missed["found"].as_f64()?, missed["allowed"].as_f64()?);
         let defect = missed["defect"].as_str()?;
-        Some(format!("{defect}: {ratio:.1} times the goal"))
+        let is_length = defect.starts_with("move") || defect.starts_with("distance");
+        let shown = if is_length { number } else { percent };
+        Some(format!(
+            "{defect} {}, target {}",
+            shown(found),
+            shown(target)
+        ))
     });
-    let missed: Vec<_> = missed.collect();
-    match missed.is_empty() {
-        true => "missed".to_owned(),
-        false => format!("missed\n{}", missed.join("\n")),
-    }
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn training(model: &Model) -> Value {
+    serde_json::from_str(&model.record().training_json()).unwrap_or_default()
 }

@@ -11,5 +11,6 @@ mod model_commands;
 mod portfolio;
 mod project;
 mod set_files;
+mod solve;
 mod train;
 mod two_link_arm;

@@ -269,6 +269,39 @@ fn a_weaker_certificate_does_not_replace_a_better_one() {
     assert_eq!(samples(), 700);
 }
 
+/// A pipe whose reader has gone.
+fn closed_pipe() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+#[test]
+fn results_are_saved_though_nobody_reads_the_messages() {
+    for (command, file) in [
+        ("certify ring --samples 1000", "ring"),
+        ("project ring points.csv -o out.csv", "out.csv"),
+        ("project ring points.csv -o all.csv --json", "all.csv"),
+        ("plot ring -o ring.svg", "ring.svg"),
+        ("export ring --c ring.c", "ring.c"),
+        ("new set.toml", "set.toml"),
+    ] {
+        let folder = folder();
+        crate::common::write(folder.path(), "points.csv", "y0,y1\n9,0\n");
+        let before = std::fs::read(folder.path().join(file)).ok();
+        let ended = Command::new(assert_cmd::cargo::cargo_bin("fabproj"))
+            .args(words(command))
+            .current_dir(folder.path())
+            .stdout(closed_pipe())
+            .stderr(closed_pipe())
+            .status()
+            .unwrap();
+        assert!(ended.success(), "{command}: {ended}");
+        let after = std::fs::read(folder.path().join(file)).ok();
+        assert!(after.is_some() && after != before, "{command}");
+    }
+}
+
 #[test]
 fn nothing_is_left_of_a_projection_that_was_ended() {
     let folder = folder();

@@ -9,7 +9,7 @@ mod limits;
 mod models;
 mod refused;
 #[cfg(unix)]
-mod signals;
+pub mod signals;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -34,6 +34,9 @@ const CASES: &[Case] = &[
     ),
     ("plot ring -o old.svg", "", 1, "--force"),
     ("plot ring -o nowhere/ring.svg", "", 1, "no folder nowhere"),
+    ("export ring --onnx ring --force", "", 1, "is an input"),
+    ("export ring --c old.csv", "", 1, "--force"),
+    ("export ring --onnx nowhere/r", "", 1, "no folder nowhere"),
     ("new old.toml", "", 1, "--force"),
     ("new set.txt", "", 2, ".toml"),
     ("train set.toml -o set.toml --force", "", 1, "is an input"),
@@ -52,6 +55,12 @@ const CASES: &[Case] = &[
         "no folder nowhere",
     ),
     ("train set.toml -o nowhere/m", "", 1, "no folder nowhere"),
+    (
+        "train set.toml -o m.svg --plot ./m.svg",
+        "",
+        1,
+        "one file for the model and its figure",
+    ),
     (
         "train labels.csv -o labels.csv --force",
         "",

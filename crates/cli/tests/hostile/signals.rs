@@ -48,6 +48,17 @@ fn end(mut child: Child, after: u64, signal: &str, code: i32) -> String {
     said
 }
 
+/// Stops a command as soon as a file exists; gives what it said.
+pub fn stop_when(folder: &Path, command: &str, file: &str) -> String {
+    let mut child = start(folder, command);
+    while !folder.join(file).exists() {
+        let ended = child.try_wait().expect("a child").is_some();
+        assert!(!ended, "it ended by itself");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    end(child, 0, "-INT", 130)
+}
+
 /// A set whose membership takes milliseconds: drawing its rows takes minutes.
 fn slow_set() -> String {
     let terms: Vec<String> = (0..6000)

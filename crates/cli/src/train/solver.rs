@@ -1,0 +1,172 @@
+//! Trainings of problems: a solver, its certificate and its summary.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+use fabproj::Session;
+use fabproj::solve::{GapPlan, Problem, SolveSettings, SolverModel, train_with};
+use serde_json::json;
+
+use super::log::Log;
+use super::place::{self, Place};
+use super::settings::Preset;
+use super::{Arguments, TIMED_CALLS, finish};
+use crate::bench;
+use crate::failure::wrong_usage;
+use crate::options::Common;
+use crate::show::{self, count, time};
+use crate::solve::record;
+
+impl Arguments {
+    /// Refuses options that mean nothing to a problem.
+    fn check_solver(&self) -> Result<()> {
+        let task = &self.task;
+        let unused = [
+            ("--preset", self.preset != Preset::Default),
+            ("--max-queries", self.max_queries.is_some()),
+            ("--plot", task.plot.is_some()),
+            ("--quick", task.settings.quick),
+        ];
+        match unused.iter().find(|(_, used)| *used) {
+            None => Ok(()),
+            Some((flag, _)) => Err(wrong_usage(format!(
+                "{flag} is for sets; {} is a problem, for which a solver is trained: leave {flag} out, or \
+                 remove [objective] to train a projector",
+                task.set()
+            ))),
+        }
+    }
+
+    /// The settings of a solver's training as they are typed.
+    pub(super) fn solver_settings(&self, common: &Common) -> Result<SolveSettings> {
+        let mut settings = self.task.settings.adjusted(&SolveSettings::default())?;
+        settings.seed = common.seed;
+        Ok(settings)
+    }
+}
+
+/// Trains a solver, certifies and saves it.
+pub(super) fn run(arguments: &Arguments, common: &Common, problem: &Problem) -> Result<ExitCode> {
+    arguments.check_solver()?;
+    let task = &arguments.task;
+    task.labels.check_unused()?;
+    if task.samples == Some(0) {
+        return Err(wrong_usage(record::NO_SAMPLES));
+    }
+    let settings = arguments.solver_settings(common)?;
+    let model = task.model();
+    task.check_places(&model)?;
+    let started = Instant::now();
+    let start = json!({
+        "problem": problem.description().name(),
+        "recipe": "solver",
+        "seed": settings.seed,
+        "settings": settings,
+    });
+    let place = Place {
+        task,
+        common,
+        model: &model,
+    };
+    let complete = |mut trained: SolverModel, log: &Log| {
+        let training_seconds = started.elapsed().as_secs_f64();
+        let mut plan = GapPlan::default();
+        plan.samples = task.samples.unwrap_or(plan.samples);
+        plan.seed = common.seed;
+        let certificate = trained.certify(problem, &plan)?.clone();
+        place::saved(&model, trained.save(&model))?;
+        log.certified(&certificate, &model);
+        let latency = bench::quick_solver_latency(&trained, problem, TIMED_CALLS)?;
+        Ok(Summary {
+            model: trained,
+            latency_ns: (latency.p50_ns, latency.p99_ns),
+            training_seconds,
+            seconds: started.elapsed().as_secs_f64(),
+            files: vec![model.clone(), log.path.clone()],
+        })
+    };
+    let train = |session: &Session<'_>| train_with(problem, &settings, session);
+    let summary = place.run(start, train, complete)?;
+    finish(summary, |summary| summary.print(common))
+}
+
+/// What a training gave.
+struct Summary {
+    model: SolverModel,
+    /// Median and 99 % quantile of one answer.
+    latency_ns: (f64, f64),
+    training_seconds: f64,
+    /// Certificate included.
+    seconds: f64,
+    files: Vec<PathBuf>,
+}
+
+impl Summary {
+    fn print(&self, common: &Common) -> Result<()> {
+        let record = self.model.record();
+        let warnings = record::warnings(&self.model);
+        if common.json {
+            let files = self.files.iter().map(|path| path.display().to_string());
+            let files: Vec<_> = files.collect();
+            return show::print_json(&json!({
+                "model": files.first(),
+                "files": files,
+                "training_seconds": self.training_seconds,
+                "seconds": self.seconds,
+                "p50_ns": self.latency_ns.0,
+                "p99_ns": self.latency_ns.1,
+                "certificate": record.certificate,
+                "training": record.training,
+                "warnings": warnings,
+            }));
+        }
+        if !common.quiet {
+            show::print(self.text())?;
+        }
+        warnings
+            .iter()
+            .for_each(|warning| eprintln!("warning: {warning}"));
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let row = |name: &str, value: String| (name.to_owned(), value);
+        let names = |files: &[PathBuf]| {
+            let names = files.iter().map(|path| path.display().to_string());
+            names.collect::<Vec<_>>().join("\n")
+        };
+        let training = &self.model.record().training;
+        let mut rows = record::certificate_rows(self.model.record().certificate.as_ref());
+        rows.extend([
+            row(
+                "learned from",
+                format!(
+                    "{} optima with {} active sets",
+                    count(training.labels),
+                    count(training.active_sets)
+                ),
+            ),
+            row("steps", record::steps(&self.model)),
+            row(
+                "one answer",
+                format!(
+                    "{} (99 %: {})",
+                    time(self.latency_ns.0 * 1e-9),
+                    time(self.latency_ns.1 * 1e-9)
+                ),
+            ),
+            row("training", time(self.training_seconds)),
+            row("written", names(&self.files)),
+        ]);
+        let model = names(&self.files[..1]);
+        let next = [
+            format!("fabproj solve {model} X.csv -o answers.csv"),
+            format!("fabproj inspect {model}"),
+            format!("fabproj certify {model} --samples 10000"),
+        ];
+        rows.push(row("to go on", next.join("\n")));
+        show::pairs(&rows)
+    }
+}
