@@ -23,7 +23,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("fab-method", &["fabproj"]),
     ("fab-study", &["fab-method", "fabproj-plot"]),
-    ("fab-saferl", &["fab-method"]),
+    ("fab-saferl", &["fab-method", "fabproj-plot"]),
     (
         "fab-paper",
         &["fab-method", "fab-study", "fab-saferl", "fabproj-cli"],

@@ -34,13 +34,13 @@ struct Arguments {
 enum Task {
     /// Format, lints, docs, links, dependencies, WebAssembly, packages, public interface
     Check(check::Arguments),
-    /// Everything that CI runs: `check`, all tests, the no_std program
+    /// Everything that CI runs: `check`, all tests, `bindings`, the no_std program
     Test(check::Arguments),
     /// Compare the public interface with the recorded one
     Api(api::Arguments),
     /// Compare our speed with PyTorch and ONNX Runtime, interleaved on one core
     Bench(bench::Arguments),
-    /// Build and test the Python package and the C interface
+    /// Build and test the Python package, alone and beside the frameworks
     Bindings(check::Arguments),
     /// Test the core and the library on AArch64, emulated by QEMU
     Arm,

@@ -66,6 +66,14 @@ pub const FRAMEWORKS: Packages = Packages {
     purpose: "to test the package with PyTorch, JAX, Gymnasium and ONNX Runtime",
 };
 
+/// The original Safety Gymnasium, for the package's wrapper.
+pub const SAFETY: Packages = Packages::exactly(
+    "safety",
+    "bindings/python/requirements-safety.txt",
+    (3, 10),
+    "to test the package with Safety Gymnasium",
+);
+
 impl Packages {
     /// Packages that need one version of Python.
     pub const fn exactly(
@@ -177,39 +185,51 @@ fn interpreter_in(folder: &Path) -> PathBuf {
 /// `PYTHON` from the environment, or `python3`, or `python3.N` if it must be that one; checked for its
 /// version.
 fn base_interpreter(packages: &Packages) -> Result<PathBuf> {
-    let chosen = env::var_os("PYTHON").map(PathBuf::from);
-    let usual = match packages.newest {
-        Some((major, minor)) => format!("python{major}.{minor}"),
-        None if cfg!(windows) => "python".to_owned(),
-        None => "python3".to_owned(),
-    };
-    let python = chosen.unwrap_or_else(|| usual.into());
     let (oldest, purpose) = (packages.oldest, packages.purpose);
+    let newer = match packages.newest {
+        Some(_) => "",
+        None => " or newer",
+    };
     let needed = format!(
-        "Python {}.{}{} is needed {purpose}",
-        oldest.0,
-        oldest.1,
-        if packages.newest.is_some() {
-            ""
-        } else {
-            " or newer"
-        }
+        "Python {}.{}{newer} is needed {purpose}",
+        oldest.0, oldest.1
     );
-    let found = version(&python).with_context(|| {
-        format!(
-            "{needed}; install it (Debian, Ubuntu: apt install python3 python3-venv), or name one in \
-             the variable PYTHON"
-        )
-    })?;
-    if found < oldest || packages.newest.is_some_and(|newest| found > newest) {
-        bail!(
-            "{} is Python {}.{}, but {needed}: name one in the variable PYTHON",
-            python.display(),
-            found.0,
-            found.1
-        );
+    let fits = |found| found >= oldest && packages.newest.is_none_or(|newest| found <= newest);
+    let mut other = None;
+    for python in candidates(packages) {
+        match version(&python) {
+            Ok(found) if fits(found) => return Ok(python),
+            Ok(found) => other = other.or(Some((python, found))),
+            Err(_) => {}
+        }
     }
-    Ok(python)
+    match other {
+        Some((python, (major, minor))) => bail!(
+            "{} is Python {major}.{minor}, but {needed}: name one in the variable PYTHON",
+            python.display(),
+        ),
+        None => bail!(
+            "{needed}; install it (Debian, Ubuntu: apt install python3 python3-venv), or name one in the \
+             variable PYTHON"
+        ),
+    }
+}
+
+/// Interpreters in the order in which they are tried.
+fn candidates(packages: &Packages) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = env::var_os("PYTHON").map(Into::into).into_iter().collect();
+    match packages.newest {
+        None => all.push(if cfg!(windows) { "python" } else { "python3" }.into()),
+        Some((major, minor)) => {
+            // First, because its own command `python3.N` does not run unless that version is the current one.
+            let prefix = ["prefix", &format!("{major}.{minor}")];
+            if let Ok(folder) = shell::output(command("pyenv").args(prefix)) {
+                all.push(interpreter_in(Path::new(folder.trim())));
+            }
+            all.push(format!("python{major}.{minor}").into());
+        }
+    }
+    all
 }
 
 fn version(python: &Path) -> Result<(u32, u32)> {
@@ -286,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_lists_of_packages_exist_and_are_pinned() {
-        let all = [TEST, BENCH, PACKAGE, FRAMEWORKS];
+        let all = [TEST, BENCH, PACKAGE, FRAMEWORKS, SAFETY];
         let bare = all.iter().filter_map(|packages| packages.bare);
         for requirements in all.iter().map(|packages| packages.requirements).chain(bare) {
             let text = stamp_text(&shell::root().join(requirements)).unwrap();

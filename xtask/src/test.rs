@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::metadata::Workspace;
 use crate::python::{self, Environment};
 use crate::shell::{cargo, executable, has_cargo_command, step};
-use crate::{check, features};
+use crate::{bindings, check, features};
 
 pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let start = Instant::now();
@@ -20,6 +20,7 @@ pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     python_consumers(&workspace, &features)?;
     let doc_tests = ["test", "--workspace", "--doc"];
     step("doc tests", cargo(&doc_tests).args(&features))?;
+    bindings::steps(&workspace, &mut skipped)?;
     tests(&features)?;
     let seconds = start.elapsed().as_secs_f64();
     eprintln!(

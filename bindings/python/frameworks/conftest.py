@@ -1,9 +1,15 @@
 """Models of every kind, trained once, and inputs for them."""
 
+import pathlib
+import sys
+
 import numpy
 import pytest
 
 import fabproj
+
+# For `pages`.
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "tests"))
 
 SHORT = {"preset": "quick", "progress": False, "samples": 1000, "phase_two": 300}
 EQUATION = """

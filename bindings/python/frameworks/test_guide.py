@@ -1,13 +1,8 @@
 """The pages of the guide that need frameworks."""
 
-import pathlib
-import sys
-
 import pytest
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "tests"))
-
-import pages  # noqa: E402
+import pages
 
 
 @pytest.mark.parametrize("page", ["frameworks.md", "deploy.md"])

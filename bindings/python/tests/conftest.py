@@ -1,9 +1,14 @@
 """Models that the tests share: each is trained once."""
 
+import signal
+
 import numpy
 import pytest
 
 import fabproj
+
+# A shell ignores Ctrl-C in what it runs in the background, and programs that the tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def plate(y):

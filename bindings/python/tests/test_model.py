@@ -20,9 +20,9 @@ def test_files(moons, tmp_path):
     (tmp_path / "text").write_text("hello")
     with pytest.raises(ValueError, match="is not a fabproj model: .*fabproj train SET -o MODEL"):
         fabproj.Model.load(tmp_path / "text")
-    new = path.read_bytes().replace(b'\\"format\\":1', b'\\"format\\":9')
+    new = path.read_bytes().replace(b'\\"format\\":2', b'\\"format\\":9')
     path.write_bytes(new)
-    with pytest.raises(ValueError, match="update fabproj to read it"):
+    with pytest.raises(ValueError, match="format version 9; this version of fabproj reads version 2"):
         fabproj.Model.load(path)
 
 
