@@ -1,7 +1,8 @@
 //! One guard, eight threads, no allocation in a call.
 
+use fabproj::core::CallError;
 use fabproj::set::built_in;
-use fabproj::{CallError, Membership, Settings};
+use fabproj::{Membership, Settings};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let set = built_in("star-shaped")?;

@@ -1,7 +1,8 @@
 //! A network of your own, trained through a frozen projector: here y = w · goal.
 
+use fabproj::Settings;
+use fabproj::core::RawOutcome;
 use fabproj::set::built_in;
-use fabproj::{RawOutcome, Settings};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ring = built_in("concentric-circles")?;

@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use fabproj::{CallError, Membership, Outcome, RawOutcome, Workspace};
+use fabproj::core::{CallError, RawOutcome, Workspace};
+use fabproj::{Membership, Outcome};
 use numpy::{PyArrayDyn, prelude::*};
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 use fabproj::core::Frame;
+use fabproj::core::RawOutcome;
 use fabproj::set::Interval;
 use fabproj::solve::{Answer, Distribution, Functions, Problem, Solver, SolverModel};
-use fabproj::{Model, Projector, RawOutcome};
+use fabproj::{Model, Projector};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;

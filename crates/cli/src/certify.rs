@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use fabproj::solve::{GapPlan, SolverModel};
-use fabproj::{Certificate, CoverageGrid, Inputs, Model, Plan, Slice, certify_guarded};
+use fabproj::{Certificate, CoverageGrid, Inputs, Model, Plan, Slice, certify};
 
 use crate::failure::wrong_usage;
 use crate::find::{self, Loaded};
@@ -91,7 +91,11 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
             Some(_) => model.set()?,
             None => set.clone(),
         };
-        certify_guarded(&set, &guarding, model.projector(), &plan)?
+        let plan = Plan {
+            guarding: Some(&guarding),
+            ..plan
+        };
+        certify(&set, model.projector(), &plan)?
     };
     // A reader who has closed the pipe does not stop the certificate from being saved.
     let printed = match common.json {

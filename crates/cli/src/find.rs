@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use fabproj::labelled::is_labelled_file;
-use fabproj::set::{Description, Set, SetError, built_in, from_description, from_file};
+use fabproj::set::{Description, Set, SetError, built_in, from_file};
 use fabproj::solve::{Problem, SolverModel};
 use fabproj::{FileError, Model};
 
@@ -70,7 +70,7 @@ pub fn set(wanted: &str) -> Result<Arc<dyn Set>> {
             return Err(missing());
         }
         return match description_in(path) {
-            Some(found) => from_description(&found?).with_context(|| format!("in {wanted}")),
+            Some(found) => found?.set().with_context(|| format!("in {wanted}")),
             None => Ok(from_file(path)?),
         };
     }

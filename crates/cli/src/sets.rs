@@ -1,7 +1,7 @@
 //! `fabproj sets`: what is built in.
 
 use anyhow::Result;
-use fabproj::set::{Dimension, catalogue};
+use fabproj::set::catalogue;
 use serde_json::json;
 
 use crate::options::Common;
@@ -14,11 +14,7 @@ pub struct Arguments {}
 pub fn run(_arguments: &Arguments, common: &Common) -> Result<()> {
     if common.json {
         let entries = catalogue().iter().map(|entry| {
-            let (least, most) = match entry.dim {
-                Dimension::Between { least, most } => (least, most),
-                Dimension::Exactly(dim) => (dim, dim),
-                _ => (0, 0),
-            };
+            let (least, most) = entry.dims;
             json!({
                 "name": entry.name,
                 "dimension": { "least": least, "most": most },
@@ -31,16 +27,15 @@ pub fn run(_arguments: &Arguments, common: &Common) -> Result<()> {
     let rows: Vec<_> = catalogue()
         .iter()
         .map(|entry| {
+            let y = match entry.dims {
+                (least, most) if least == most => least.to_string(),
+                (least, most) => format!("{least} to {most}"),
+            };
             let x = match entry.x_dim {
                 0 => "-".to_owned(),
                 dim => dim.to_string(),
             };
-            vec![
-                entry.name.to_owned(),
-                entry.dim.to_string(),
-                x,
-                entry.summary.to_owned(),
-            ]
+            vec![entry.name.to_owned(), y, x, entry.summary.to_owned()]
         })
         .collect();
     show::print(show::table(

@@ -31,7 +31,7 @@
 //! | answer a problem, a set with an objective | [`solve`] |
 //! | know how good it is | [`certify`](fn@certify), [`Model::certify`] |
 //! | save and load | [`Model`] |
-//! | run | [`Projector`], [`Guard`]: alone they are the crate `fabproj-core`, which [`core`] is |
+//! | run | [`Projector`], [`Guard`]; the crate `fabproj-core`, which [`core`] is, has them alone, with their errors and calls without allocation |
 
 #![warn(unreachable_pub)]
 
@@ -47,18 +47,16 @@ mod train;
 mod tree;
 
 pub use fabproj_core as core;
-pub use fabproj_core::{
-    CallError, Guard, GuardError, Membership, Outcome, Projector, RawOutcome, Tape, Workspace,
-};
+pub use fabproj_core::{Guard, Membership, Outcome, Projector};
 
 pub use self::certify::{
     Certificate, CertifyError, ChartShares, CoverageGrid, Inputs, Plan, Share, Slice,
-    SliceInterval, certify, certify_guarded,
+    SliceInterval, certify,
 };
 pub use self::model::{FileError, Model, Record};
 pub use self::train::{
-    Checkpoints, Event, LatentKind, Observer, Recipe, Session, Settings, SettingsError, TrainError,
-    Trained, train, train_with,
+    Checkpoints, Event, LatentKind, Observer, Recipe, Session, Settings, TrainError, Trained,
+    train, train_with,
 };
 
 /// The code of the repository's front page, run with the other examples.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::certify::{Certificate, CertifyError, Plan, certify};
-use crate::set::{Description, Learned, LearnedRecord, Result as SetResult, Set, from_description};
+use crate::set::{Description, Learned, LearnedRecord, Result as SetResult, Set};
 use crate::support::write_atomically;
 use crate::train::{Recipe, TrainError, Trained};
 
@@ -292,7 +292,7 @@ impl Model {
         if self.record.learned.is_some() {
             return Ok(Arc::new(Learned::of(self)?));
         }
-        from_description(self.record.set())
+        self.record.set().set()
     }
 
     /// Measures how often the projector is right and keeps the certificate in the record.

@@ -1,6 +1,6 @@
 //! Why a figure was not drawn.
 
-use fabproj::CallError;
+use fabproj::core::CallError;
 
 /// Why a figure was not drawn.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -1,7 +1,8 @@
 //! What figures show, computed: points, projections, encodings.
 
+use fabproj::Projector;
+use fabproj::core::Workspace;
 use fabproj::set::{Interval, Set};
-use fabproj::{Projector, Workspace};
 use fabproj_nn::sample;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -13,7 +13,8 @@ use std::time::Instant;
 use fab_study::method::{BestHead, Guarded, Solver, Task, choose};
 use fab_study::solver_net::{FrozenProjector, Unsupervised};
 use fab_study::{Context, Effort, Objective, Problem, ProjectorRecipe, StudySet};
-use fabproj::{RawOutcome, Settings};
+use fabproj::Settings;
+use fabproj::core::RawOutcome;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use fab_method::{PaperError, PaperSettingsError};
 use fabproj::core::WeightsError;
+use fabproj::core::{CallError, GuardError};
 use fabproj::set::SetError;
 use fabproj::support::did_you_mean;
-use fabproj::{CallError, CertifyError, FileError, GuardError, TrainError};
+use fabproj::{CertifyError, FileError, TrainError};
 use fabproj_nn::SpecError;
 
 /// Misuse of the study, or a failure on the way.

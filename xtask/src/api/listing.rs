@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 /// One line per named item, re-export, method, field, variant and implemented trait: `path: declaration`.
+///
+/// Methods of trait objects (`impl dyn Set`) are not in rustdoc's JSON, and so not listed.
 #[derive(Default)]
 pub struct Listing {
     /// Named items: modules, types, traits, functions, constants and re-exports from other crates. Members are not

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use csv::ByteRecord;
+use fabproj::core::RawOutcome;
 use fabproj::set::{Set, SetError};
-use fabproj::{Guard, Model, Outcome, Projector, RawOutcome};
+use fabproj::{Guard, Model, Outcome, Projector};
 use rayon::prelude::*;
 
 use self::region::Region;

@@ -70,6 +70,9 @@ pub struct Plan<'a> {
     pub sparing: bool,
     /// Where inputs come from; default [`Inputs::Region`].
     pub inputs: Inputs<'a>,
+    /// The set whose membership test the guard asks; default the one that decides. It differs where a guard with
+    /// a learned test is measured.
+    pub guarding: Option<&'a dyn Set>,
 }
 
 impl Default for Plan<'_> {
@@ -80,6 +83,7 @@ impl Default for Plan<'_> {
             seed: 0,
             sparing: false,
             inputs: Inputs::Region,
+            guarding: None,
         }
     }
 }
@@ -188,21 +192,7 @@ pub fn certify(
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Certificate, CertifyError> {
-    certify_guarded(set, set, projector, plan)
-}
-
-/// [`certify`] where the guard tests its outputs with another set than the one that decides. It measures a
-/// guard whose membership test was learned.
-///
-/// # Errors
-///
-/// As for [`certify`].
-pub fn certify_guarded(
-    set: &dyn Set,
-    guarding: &dyn Set,
-    projector: &Projector,
-    plan: &Plan,
-) -> Result<Certificate, CertifyError> {
+    let guarding = plan.guarding.unwrap_or(set);
     check(set, projector, plan)?;
     check(guarding, projector, plan)?;
     let guard = Guard::new(projector.clone(), guarding);

@@ -1,6 +1,5 @@
 //! The sets that are built in, by name.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::arcs::DisjointMoons;
@@ -12,38 +11,14 @@ use super::torus::Torus;
 use super::{Result, Set, SetError};
 use crate::support::near_names;
 
-/// The dimensions in which a built-in set exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dimension {
-    /// This one only.
-    Exactly(usize),
-    /// A family: `N` in the name stands for the dimension.
-    Between {
-        /// The smallest dimension.
-        least: usize,
-        /// The largest dimension.
-        most: usize,
-    },
-}
-
-impl fmt::Display for Dimension {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exactly(dim) => write!(formatter, "{dim}"),
-            Self::Between { least, most } => write!(formatter, "{least} to {most}"),
-        }
-    }
-}
-
 /// What `fabproj sets` says about one set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
     /// The name; in a family, `N` stands for the dimension.
     pub name: &'static str,
-    /// Dimension of y.
-    pub dim: Dimension,
+    /// The least and the most dimension of y: the same, except in a family.
+    pub dims: (usize, usize),
     /// Dimension of x; 0 for a fixed set.
     pub x_dim: usize,
     /// What is feasible, in one line.
@@ -54,21 +29,17 @@ impl Entry {
     const fn fixed(name: &'static str, dim: usize, summary: &'static str) -> Self {
         Self {
             name,
-            dim: Dimension::Exactly(dim),
+            dims: (dim, dim),
             x_dim: 0,
             summary,
         }
     }
 
     const fn family(name: &'static str, summary: &'static str) -> Self {
-        // The widest layer that a projector accepts bounds the dimension.
-        let dim = Dimension::Between {
-            least: 2,
-            most: 4096,
-        };
         Self {
             name,
-            dim,
+            // The widest layer that a projector accepts bounds the dimension.
+            dims: (2, 4096),
             x_dim: 0,
             summary,
         }
@@ -112,7 +83,7 @@ const CATALOGUE: [Entry; 11] = [
     ),
     Entry {
         name: "moving-obstacle",
-        dim: Dimension::Exactly(2),
+        dims: (2, 2),
         x_dim: 2,
         summary: "‖y‖ ≤ 1.5 and ‖y - x‖ ≥ 0.6 for x in [-1, 1]²: a disc without a disc that moves",
     },
@@ -183,16 +154,13 @@ fn member(family: &'static str, prefix: &str, name: &str) -> Result<Option<usize
     let dim = digits
         .filter(|digits| !digits.starts_with(['+', '0']) || *digits == "0")
         .and_then(|digits| digits.parse::<usize>().ok());
-    let dimensions = CATALOGUE
-        .iter()
-        .find(|entry| entry.name == family)
-        .map(|entry| entry.dim);
-    match (dim, dimensions) {
-        (Some(dim), Some(Dimension::Between { least, most })) if !(least..=most).contains(&dim) => {
-            let dimensions = Dimension::Between { least, most };
+    let entry = CATALOGUE.iter().find(|entry| entry.name == family);
+    match (dim, entry.map(|entry| entry.dims)) {
+        (Some(dim), Some((least, most))) if !(least..=most).contains(&dim) => {
             Err(SetError::Dimension {
                 family: family.to_owned(),
-                dimensions,
+                least,
+                most,
                 dim,
             })
         }

@@ -114,6 +114,35 @@ impl Description {
         blake3::hash(&json).to_hex().to_string()
     }
 
+    /// Builds the set.
+    ///
+    /// # Errors
+    /// [`SetError::NotRebuildable`] for a closure, [`SetError::Learned`] for labelled points, and whatever is
+    /// wrong with a description that was edited by hand.
+    ///
+    /// ```
+    /// use fabproj::set::Description;
+    /// assert_eq!(Description::built_in("shell-3d").set()?.dim(), 3);
+    /// # Ok::<(), fabproj::set::SetError>(())
+    /// ```
+    pub fn set(&self) -> Result<Arc<dyn Set>> {
+        Ok(match self {
+            Self::BuiltIn { name } => return built_in(name),
+            Self::Closure { name } => return Err(SetError::NotRebuildable { name: name.clone() }),
+            Self::File { text, .. } => return from_toml(text),
+            Self::Labelled { name, .. } => return Err(SetError::Learned { name: name.clone() }),
+            Self::And { sets } => Arc::new(And::new(all(sets)?)?),
+            Self::Or { sets } => Arc::new(Or::new(all(sets)?)?),
+            Self::Not { set } => Arc::new(Not::new(set.set()?)?),
+            Self::Affine {
+                set,
+                matrix,
+                offset,
+            } => Arc::new(Affine::new(set.set()?, matrix.clone(), offset.clone())?),
+            Self::Shrink { set, margin } => Arc::new(Shrink::new(set.set()?, *margin)?),
+        })
+    }
+
     /// The same set with every set file in one layout.
     fn without_layout(&self) -> Self {
         let inner = |set: &Self| Box::new(set.without_layout());
@@ -192,44 +221,8 @@ fn without_spaces(text: &str) -> String {
     kept
 }
 
-/// Builds the set that a model file describes.
-///
-/// # Errors
-///
-/// [`SetError::NotRebuildable`] for a closure, and whatever is wrong with a description that was
-/// edited by hand.
-///
-/// ```
-/// use fabproj::set::{Description, from_description};
-/// let set = from_description(&Description::built_in("shell-3d"))?;
-/// assert_eq!(set.dim(), 3);
-/// # Ok::<(), fabproj::set::SetError>(())
-/// ```
-pub fn from_description(description: &Description) -> Result<Arc<dyn Set>> {
-    match description {
-        Description::BuiltIn { name } => built_in(name),
-        Description::Closure { name } => Err(SetError::NotRebuildable { name: name.clone() }),
-        Description::File { text, .. } => from_toml(text),
-        Description::Labelled { name, .. } => Err(SetError::Learned { name: name.clone() }),
-        Description::And { sets } => Ok(Arc::new(And::new(from_descriptions(sets)?)?)),
-        Description::Or { sets } => Ok(Arc::new(Or::new(from_descriptions(sets)?)?)),
-        Description::Not { set } => Ok(Arc::new(Not::new(from_description(set)?)?)),
-        Description::Affine {
-            set,
-            matrix,
-            offset,
-        } => {
-            let set = from_description(set)?;
-            Ok(Arc::new(Affine::new(set, matrix.clone(), offset.clone())?))
-        }
-        Description::Shrink { set, margin } => {
-            Ok(Arc::new(Shrink::new(from_description(set)?, *margin)?))
-        }
-    }
-}
-
-fn from_descriptions(descriptions: &[Description]) -> Result<Vec<Arc<dyn Set>>> {
-    descriptions.iter().map(from_description).collect()
+fn all(descriptions: &[Description]) -> Result<Vec<Arc<dyn Set>>> {
+    descriptions.iter().map(Description::set).collect()
 }
 
 #[cfg(test)]

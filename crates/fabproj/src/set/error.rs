@@ -1,6 +1,5 @@
 //! What can be wrong with a set, with the values that are wrong.
 
-use super::{Dimension, SetFileError};
 use crate::support::{did_you_mean, shown};
 
 /// Misuse of a set: an unknown name, sizes that do not fit, a matrix without inverse.
@@ -20,12 +19,14 @@ pub enum SetError {
         near: Vec<String>,
     },
     /// A family of sets has no member of this dimension.
-    #[error("`{family}` needs N = {dimensions}, found N = {dim}")]
+    #[error("`{family}` needs N = {least} to {most}, found N = {dim}")]
     Dimension {
         /// The family, as `fabproj sets` lists it.
         family: String,
-        /// The dimensions that exist.
-        dimensions: Dimension,
+        /// The least dimension.
+        least: usize,
+        /// The most dimension.
+        most: usize,
         /// The dimension that was asked for.
         dim: usize,
     },
@@ -38,8 +39,20 @@ pub enum SetError {
         name: String,
     },
     /// A set file does not describe a set.
-    #[error(transparent)]
-    File(Box<SetFileError>),
+    #[error(
+        "{}line {line}, column {column}: {message}",
+        file.as_ref().map_or(String::new(), |file| format!("{file}, "))
+    )]
+    File {
+        /// The file, where the text came from one.
+        file: Option<String>,
+        /// Line of the fault, from 1.
+        line: usize,
+        /// Column of the fault in characters, from 1.
+        column: usize,
+        /// What is wrong, and the line, shortened around the column where it is long.
+        message: String,
+    },
     /// A set file cannot be read.
     #[error("cannot read the set file {path}: {reason}")]
     Unreadable {

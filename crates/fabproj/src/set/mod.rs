@@ -1,8 +1,8 @@
 //! What is feasible: constraint sets C(x).
 //!
 //! [`built_in`] makes a set that the library knows, [`from_file`] one from constraints in a file,
-//! [`FnSet`] one from closures; [`And`], [`Or`], [`Not`], [`Affine`] and [`Shrink`] make new sets of given
-//! ones. [`labelled::learn`](crate::labelled::learn) makes one from labelled points.
+//! [`FnSet`] one from closures; [`and`](Set#method.and), `or`, `complement`, `affine` and `shrink` make new sets of
+//! given ones. [`labelled::learn`](crate::labelled::learn) makes one from labelled points.
 
 mod algebra;
 mod arcs;
@@ -30,11 +30,11 @@ mod vector;
 
 use fabproj_core::Membership;
 
-pub use self::algebra::{Affine, And, Not, Or, Shrink};
-pub use self::catalogue::{Dimension, Entry, built_in, catalogue};
+pub(crate) use self::algebra::{Affine, And, Not, Or, Shrink};
+pub use self::catalogue::{Entry, built_in, catalogue};
 pub use self::closure::FnSet;
 pub use self::counted::Counted;
-pub use self::description::{Description, from_description};
+pub use self::description::Description;
 pub use self::equations::Equation;
 pub(crate) use self::equations::independent;
 pub(crate) use self::error::Result;
@@ -48,7 +48,6 @@ pub(crate) use self::learned::{Discriminator, Scorer};
 #[doc(hidden)]
 pub use self::moons::moon_points;
 pub(crate) use self::problem::Problem;
-pub use self::problem::SetFileError;
 pub(crate) use self::reduced::Reduced;
 
 /// A closed interval, one per coordinate of a region of interest.

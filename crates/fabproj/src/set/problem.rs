@@ -1,56 +1,7 @@
 //! What can be wrong in a set file, and where.
 
-use std::fmt;
-
 use super::expression::Shape;
 use crate::support::did_you_mean;
-
-/// A set file that does not describe a set. Its text shows the line and says what is wrong there.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SetFileError {
-    /// The file, where the text came from one.
-    pub file: Option<String>,
-    /// Line of the fault, from 1.
-    pub line: usize,
-    /// Column of the fault in characters, from 1.
-    pub column: usize,
-    /// The line, shortened around the column where it is long.
-    pub(crate) excerpt: Excerpt,
-    /// What is wrong.
-    pub(crate) problem: Problem,
-}
-
-/// A line of a file with a mark under one of its characters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Excerpt {
-    /// The line or a part of it.
-    pub(crate) text: String,
-    /// How many characters of `text` come before the fault.
-    pub(crate) before: usize,
-}
-
-impl fmt::Display for SetFileError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(file) = &self.file {
-            write!(formatter, "{file}, ")?;
-        }
-        let (line, column) = (self.line, self.column);
-        write!(formatter, "line {line}, column {column}: {}", self.problem)?;
-        if self.excerpt.text.is_empty() {
-            return Ok(());
-        }
-        let number = line.to_string();
-        let (margin, before) = (" ".repeat(number.len()), " ".repeat(self.excerpt.before));
-        write!(
-            formatter,
-            "\n  {number} | {}\n  {margin} | {before}^",
-            self.excerpt.text
-        )
-    }
-}
-
-impl std::error::Error for SetFileError {}
 
 /// What is wrong at a place of a set file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -5,7 +5,6 @@ use std::io;
 use fabproj_core::WeightsError;
 use fabproj_nn::SpecError;
 
-use super::settings::SettingsError;
 use crate::data::PoolError;
 use crate::labelled::LabelledError;
 use crate::set::SetError;
@@ -16,8 +15,17 @@ use crate::solve::SolveError;
 #[non_exhaustive]
 pub enum TrainError {
     /// A setting is out of its range.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
+    #[error("{field} = {value} is out of range: choose a value from {low} to {high}")]
+    Setting {
+        /// The setting.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// The smallest value that it may have.
+        low: f64,
+        /// The largest value that it may have.
+        high: f64,
+    },
     /// The set cannot be trained for.
     #[error(transparent)]
     Set(#[from] SetError),

@@ -28,7 +28,7 @@ pub(crate) use checkpoints::Identity;
 pub use error::TrainError;
 pub use fit::LatentKind;
 pub use session::{Event, Observer, Session};
-pub use settings::{Settings, SettingsError};
+pub use settings::Settings;
 use stop::{Stoppable, stoppable};
 
 use crate::Model;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::error::TrainError;
 use super::fit::LatentKind;
 use crate::certify::Plan;
 
@@ -219,8 +220,8 @@ impl Settings {
     /// Whether training can start with these settings.
     ///
     /// # Errors
-    /// [`SettingsError`], which names the field, its value and what it may be.
-    pub fn validate(&self) -> Result<(), SettingsError> {
+    /// [`TrainError::Setting`], which names the field, its value and what it may be.
+    pub fn validate(&self) -> Result<(), TrainError> {
         let count = |field, value: usize, low: usize, high: usize| {
             check(field, value as f64, low as f64, high as f64)
         };
@@ -265,28 +266,14 @@ pub(super) fn check(
     value: f64,
     low: f64,
     high: f64,
-) -> Result<(), SettingsError> {
+) -> Result<(), TrainError> {
     if value >= low && value <= high {
         return Ok(());
     }
-    Err(SettingsError {
+    Err(TrainError::Setting {
         field,
         value,
         low,
         high,
     })
-}
-
-/// A setting out of its range.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{field} = {value} is out of range: choose a value from {low} to {high}")]
-pub struct SettingsError {
-    /// The setting.
-    pub field: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// The smallest value that it may have.
-    pub low: f64,
-    /// The largest value that it may have.
-    pub high: f64,
 }

@@ -55,6 +55,6 @@ fn too_few_queries_are_refused() {
     let set = built_in("star-shaped").unwrap();
     let error = fabproj::train(&set, limited(10)).unwrap_err();
     let message = error.to_string();
-    assert!(matches!(error, TrainError::Settings(_)), "{message}");
+    assert!(matches!(error, TrainError::Setting { .. }), "{message}");
     assert!(message.contains("max-queries = 10"), "{message}");
 }

@@ -4,9 +4,10 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use fabproj::core::RawOutcome;
 use fabproj::core::{Activation, Anchor, Chart, Frame, LatentSet, Layer, Network, Weights};
 use fabproj::set::built_in;
-use fabproj::{FileError, Model, RawOutcome};
+use fabproj::{FileError, Model};
 use serde_json::json;
 
 fn network(widths: &[usize], seed: u32, skip: Option<usize>) -> Network {

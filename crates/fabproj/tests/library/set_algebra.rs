@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use fabproj::Membership;
-use fabproj::set::{
-    Affine, And, Counted, Description, FnSet, Not, Or, Set, SetError, Shrink, built_in,
-    from_description, label,
-};
+use fabproj::set::{Counted, Description, FnSet, Set, SetError, built_in, label};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -36,21 +33,31 @@ fn sample(set: &dyn Set, count: usize) -> Vec<(Vec<f64>, Vec<f64>)> {
 fn combinations() -> Vec<(&'static str, Shared)> {
     let rotation = vec![1.2, -1.6, 1.6, 1.2];
     let shear = vec![1.0, 0.5, 0.0, 2.0];
-    let and = And::new(vec![named("star-shaped"), named("blob-with-bite")]).expect("fits");
-    let conditional = And::new(vec![named("star-shaped"), named("moving-obstacle")]).expect("fits");
-    let or = Or::new(vec![named("shell-sq-2d"), named("two-moons-disjoint")]).expect("fits");
-    let turned = Affine::new(named("blob-with-bite"), rotation, vec![5.0, -3.0]).expect("fits");
-    let sheared = Affine::new(named("star-shaped"), shear, vec![0.0, 1.0]).expect("fits");
-    let shrunk = Shrink::new(named("moving-obstacle"), 0.05).expect("fits");
-    let solid = Shrink::new(named("torus"), 0.1).expect("fits");
+    let and = named("star-shaped")
+        .and(named("blob-with-bite"))
+        .expect("fits");
+    let conditional = named("star-shaped")
+        .and(named("moving-obstacle"))
+        .expect("fits");
+    let or = named("shell-sq-2d")
+        .or(named("two-moons-disjoint"))
+        .expect("fits");
+    let turned = named("blob-with-bite")
+        .affine(rotation, vec![5.0, -3.0])
+        .expect("fits");
+    let sheared = named("star-shaped")
+        .affine(shear, vec![0.0, 1.0])
+        .expect("fits");
+    let shrunk = named("moving-obstacle").shrink(0.05).expect("fits");
+    let solid = named("torus").shrink(0.1).expect("fits");
     vec![
-        ("and", Arc::new(and)),
-        ("conditional and", Arc::new(conditional)),
-        ("or", Arc::new(or)),
-        ("turned", Arc::new(turned)),
-        ("sheared", Arc::new(sheared)),
-        ("shrunk", Arc::new(shrunk)),
-        ("shrunk solid", Arc::new(solid)),
+        ("and", and),
+        ("conditional and", conditional),
+        ("or", or),
+        ("turned", turned),
+        ("sheared", sheared),
+        ("shrunk", shrunk),
+        ("shrunk solid", solid),
     ]
 }
 
@@ -97,9 +104,9 @@ fn violations_are_zero_exactly_inside_and_have_the_right_gradients() {
 #[test]
 fn membership_follows_the_logic() {
     let (star, moons) = (named("star-shaped"), named("two-moons"));
-    let and = And::new(vec![star.clone(), moons.clone()]).unwrap();
-    let or = Or::new(vec![star.clone(), moons.clone()]).unwrap();
-    let not = Not::new(star.clone()).unwrap();
+    let and = star.clone().and(moons.clone()).unwrap();
+    let or = star.clone().or(moons.clone()).unwrap();
+    let not = star.clone().complement().unwrap();
     for (y, _) in sample(&or, 5000) {
         let (a, b) = (star.contains(&y, &[]), moons.contains(&y, &[]));
         assert_eq!(and.contains(&y, &[]), a && b);
@@ -113,12 +120,12 @@ fn membership_follows_the_logic() {
 
 #[test]
 fn fixed_sets_stand_beside_sets_with_parameters() {
-    let set = And::new(vec![named("star-shaped"), named("moving-obstacle")]).unwrap();
+    let set = named("star-shaped").and(named("moving-obstacle")).unwrap();
     assert_eq!((set.dim(), set.x_dim()), (2, 2));
     assert_eq!(set.x_bounds(), [(-1.0, 1.0), (-1.0, 1.0)]);
     assert!(set.contains(&[0.0, 0.0], &[1.0, 1.0]));
     assert!(!set.contains(&[0.0, 0.0], &[0.1, 0.0]));
-    let complement = Not::new(named("moving-obstacle")).unwrap();
+    let complement = named("moving-obstacle").complement().unwrap();
     assert!(!complement.contains(&[0.0, 0.0], &[f64::NAN, 0.0]));
     assert!(complement.contains(&[0.0, 0.0], &[0.0, 0.0]));
 }
@@ -168,7 +175,10 @@ fn a_map_that_is_not_a_similarity_knows_no_nearest_point() {
 fn an_affine_image_holds_the_images_of_the_points() {
     let matrix = [1.0, 0.5, 0.0, 2.0];
     let star = named("star-shaped");
-    let image = Affine::new(star.clone(), matrix.to_vec(), vec![0.0, 1.0]).unwrap();
+    let image = star
+        .clone()
+        .affine(matrix.to_vec(), vec![0.0, 1.0])
+        .unwrap();
     let bounds = image.bounds();
     for (y, _) in sample(star.as_ref(), 3000) {
         let mapped = [y[0] + 0.5 * y[1], 2.0 * y[1] + 1.0];
@@ -192,24 +202,33 @@ fn an_affine_image_holds_the_images_of_the_points() {
 #[test]
 fn maps_that_cannot_be_undone_are_refused() {
     let star = || named("star-shaped");
-    let singular = Affine::new(star(), vec![1.0, 2.0, 2.0, 4.0], vec![0.0; 2])
+    let singular = star()
+        .affine(vec![1.0, 2.0, 2.0, 4.0], vec![0.0; 2])
         .err()
         .unwrap();
     assert!(
         matches!(singular, SetError::Singular { column: 1, .. }),
         "{singular}"
     );
-    assert!(Affine::new(star(), vec![0.0; 4], vec![0.0; 2]).is_err());
-    assert!(Affine::new(star(), vec![1.0; 3], vec![0.0; 2]).is_err());
-    assert!(Affine::new(star(), vec![1.0, 0.0, 0.0, 1.0], vec![0.0; 3]).is_err());
-    assert!(Affine::new(star(), vec![f64::NAN, 0.0, 0.0, 1.0], vec![0.0; 2]).is_err());
+    assert!(star().affine(vec![0.0; 4], vec![0.0; 2]).is_err());
+    assert!(star().affine(vec![1.0; 3], vec![0.0; 2]).is_err());
+    assert!(
+        star()
+            .affine(vec![1.0, 0.0, 0.0, 1.0], vec![0.0; 3])
+            .is_err()
+    );
+    assert!(
+        star()
+            .affine(vec![f64::NAN, 0.0, 0.0, 1.0], vec![0.0; 2])
+            .is_err()
+    );
 }
 
 #[test]
 fn a_shrunk_ring_keeps_its_margin() {
     let margin = 0.1;
-    let ring = Shrink::new(named("concentric-circles"), margin).unwrap();
-    let solid = Shrink::new(named("shell-3d"), margin).unwrap();
+    let ring = named("concentric-circles").shrink(margin).unwrap();
+    let solid = named("shell-3d").shrink(margin).unwrap();
     for (set, slack) in [(&ring, 0.03 * margin), (&solid, 0.1 * margin)] {
         for (y, _) in sample(set, 20_000) {
             let length = y.iter().map(|value| value * value).sum::<f64>().sqrt();
@@ -223,31 +242,32 @@ fn a_shrunk_ring_keeps_its_margin() {
         }
     }
     for margin in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(Shrink::new(named("torus"), margin).is_err());
+        assert!(named("torus").shrink(margin).is_err());
     }
 }
 
 #[test]
 fn sets_that_do_not_fit_are_refused() {
-    let pair = |a: &str, b: &str| vec![named(a), named(b)];
-    let error = And::new(pair("star-shaped", "torus")).err().unwrap();
+    let error = named("star-shaped").and(named("torus")).err().unwrap();
     assert_eq!(
         error.to_string(),
         "coordinates of a combined set: expected 2 values, found 3"
     );
-    assert!(matches!(Or::new(Vec::new()).err(), Some(SetError::NoSets)));
-    let far = Affine::new(
-        named("star-shaped"),
-        vec![1.0, 0.0, 0.0, 1.0],
-        vec![100.0, 0.0],
-    )
-    .unwrap();
-    let apart = And::new(vec![named("star-shaped"), Arc::new(far)])
-        .err()
+    assert!(matches!(
+        Description::Or { sets: Vec::new() }.set().err(),
+        Some(SetError::NoSets)
+    ));
+    let far = named("star-shaped")
+        .affine(vec![1.0, 0.0, 0.0, 1.0], vec![100.0, 0.0])
         .unwrap();
+    let apart = named("star-shaped").and(far).err().unwrap();
     assert_eq!(apart, SetError::EmptyIntersection { index: 0 });
     let one_parameter = FnSet::new("one", [(-1.0, 1.0); 2], |_, _| true).with_x([(0.0, 1.0)]);
-    assert!(And::new(vec![named("moving-obstacle"), Arc::new(one_parameter)]).is_err());
+    assert!(
+        named("moving-obstacle")
+            .and(Arc::new(one_parameter))
+            .is_err()
+    );
 }
 
 #[test]
@@ -257,7 +277,7 @@ fn closures_are_shielded_from_what_is_not_a_number() {
     assert_eq!(set.names(), ["y0"]);
     assert_eq!(set.violation(&[0.0], &[], &mut [0.0]), None);
     assert!(!set.nearest(&[0.0], &[], &mut [0.0]));
-    let error = from_description(&set.description()).err().unwrap();
+    let error = set.description().set().err().unwrap();
     assert!(matches!(&error, SetError::NotRebuildable { name } if name == "all"));
 }
 
@@ -323,9 +343,9 @@ proptest! {
         prop_assert_eq!(&read, &description);
         prop_assert_eq!(read.hash(), description.hash());
         // Bounds of an intersection may be apart; everything else can be built.
-        if let Ok(set) = from_description(&read) {
+        if let Ok(set) = read.set() {
             prop_assert_eq!(set.description(), description);
-            let again = from_description(&set.description()).unwrap();
+            let again = set.description().set().unwrap();
             for (y, x) in sample(set.as_ref(), 50) {
                 prop_assert_eq!(set.contains(&y, &x), again.contains(&y, &x));
                 let mut gradient = [0.0; 2];

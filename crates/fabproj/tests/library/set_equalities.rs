@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use fabproj::Membership;
-use fabproj::set::{
-    Affine, And, Not, Or, Set, SetError, Shrink, built_in, from_description, from_toml,
-};
+use fabproj::set::{Set, SetError, built_in, from_toml};
 
 /// A set of `a`, `b`, `c` and `d` in [-scale, scale] with the parameters s and t in [0, 1].
 fn space(scale: f64, rest: &str) -> String {
@@ -43,7 +41,7 @@ fn equations_that_follow_from_others_are_dropped() {
     let equations = constraint("a + b == s") + &constraint("2*a == 2*s - 2*b");
     let set = from_toml(&space(1.0, &equations)).unwrap();
     assert_eq!((set.dim(), set.equations().len()), (4, 1));
-    let again = from_description(&set.description()).unwrap();
+    let again = set.description().set().unwrap();
     assert_eq!(again.equations(), set.equations(), "the same every time");
 }
 
@@ -55,26 +53,26 @@ fn equations_survive_combinations() {
          [[constraint]]\nexpr = \"a - b == 0\"\n",
     )
     .unwrap();
-    let both = And::new(vec![budget(), half.clone()]).unwrap();
+    let both = budget().and(half.clone()).unwrap();
     assert_eq!(both.equations().len(), 2);
-    let either = Or::new(vec![budget(), budget()]).unwrap();
+    let either = budget().or(budget()).unwrap();
     assert_eq!(either.equations(), budget().equations());
     assert!(matches!(
-        Or::new(vec![budget(), half]),
+        budget().or(half),
         Err(SetError::MixedEquations { .. })
     ));
     assert!(matches!(
-        Not::new(budget()),
+        budget().complement(),
         Err(SetError::MixedEquations { .. })
     ));
 
-    let shrunk = Shrink::new(budget(), 0.1).unwrap();
+    let shrunk = budget().shrink(0.1).unwrap();
     assert_eq!(shrunk.equations(), budget().equations());
     assert!(shrunk.contains(&point, &[]), "probes stay on the plane");
     assert!(!shrunk.contains(&[0.05, 0.45, 0.5], &[]));
 
     let matrix = vec![2.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 3.0];
-    let image = Affine::new(budget(), matrix, vec![1.0, -1.0, 0.5]).unwrap();
+    let image = budget().affine(matrix, vec![1.0, -1.0, 0.5]).unwrap();
     let moved = [
         2.0 * point[0] + 1.0,
         point[0] + point[1] - 1.0,

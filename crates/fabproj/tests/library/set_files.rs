@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::set_texts::{EXAMPLES, plane};
 use fabproj::Membership;
-use fabproj::set::{Set, from_description, from_toml};
+use fabproj::set::{Set, from_toml};
 
 /// One constraint on `a` and `b`.
 fn one(expression: &str) -> Arc<dyn Set> {
@@ -252,7 +252,7 @@ fn long_but_sound_texts_are_accepted() {
 fn sets_are_rebuilt_from_their_descriptions() {
     for text in EXAMPLES {
         let set = from_toml(text).unwrap();
-        let again = from_description(&set.description()).unwrap();
+        let again = set.description().set().unwrap();
         assert_eq!(again.description(), set.description());
         assert_eq!(again.bounds(), set.bounds());
         let hash = |text: &str| from_toml(text).unwrap().description().hash();

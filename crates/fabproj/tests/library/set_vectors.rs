@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fabproj::Membership;
-use fabproj::set::{Set, from_description, from_toml};
+use fabproj::set::{Set, from_toml};
 use fabproj::solve::Problem;
 use proptest::prelude::*;
 
@@ -97,7 +97,7 @@ fn unnamed_variables_have_numbered_names_and_files_rebuild_themselves() {
     let first = set("M @ y <= x + sum(half)");
     assert_eq!(first.names(), ["y0", "y1", "y2"]);
     assert_eq!(first.x_names(), ["x0", "x1"]);
-    let again = from_description(&first.description()).unwrap();
+    let again = first.description().set().unwrap();
     assert_eq!(again.description(), first.description());
     let bounds = text("sum(y) <= 1").replace(
         "bounds = [-9, 9]\nx = 2",
@@ -270,7 +270,7 @@ fn arrays_come_from_a_file_of_numpy() {
     assert!(set.contains(&[1.0, -1.0, 0.475], &[]));
     assert!(!set.contains(&[1.0, 0.0, 0.48], &[]));
     // The text alone is the whole set.
-    let again = from_description(&set.description()).unwrap();
+    let again = set.description().set().unwrap();
     assert!(!again.contains(&[1.0, 0.0, 0.48], &[]));
 
     let missing = tempfile::tempdir().unwrap();

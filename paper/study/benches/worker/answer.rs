@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-use fabproj::{Projector, Workspace};
+use fabproj::Projector;
+use fabproj::core::Workspace;
 use fabproj_nn::{Mlp, MlpSpec, Tape};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

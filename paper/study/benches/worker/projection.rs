@@ -2,8 +2,9 @@
 
 use std::hint::black_box;
 
+use fabproj::Projector;
 use fabproj::core::{Activation, Chart, Frame, LatentSet, Weights};
-use fabproj::{Projector, RawOutcome, Workspace};
+use fabproj::core::{RawOutcome, Workspace};
 use fabproj_nn::{Mlp, MlpSpec};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

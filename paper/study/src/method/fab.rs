@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use fabproj::{Projector, Workspace};
+use fabproj::Projector;
+use fabproj::core::Workspace;
 use serde_json::{Value, json};
 
 use super::{Method, Solver, Task, Trained};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use fabproj::core::Workspace;
 use fabproj::set::Set;
-use fabproj::{Guard, Projector, Workspace};
+use fabproj::{Guard, Projector};
 
 use super::Solver;
 use crate::problem::Problem;

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use fabproj::{Projector, RawOutcome, Workspace};
+use fabproj::Projector;
+use fabproj::core::{RawOutcome, Workspace};
 use serde_json::{Value, json};
 
 use super::{Method, Polish, Solver, Task, Trained};

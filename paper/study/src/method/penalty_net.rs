@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use fabproj::set::{Set, Shrink, built_in};
+use fabproj::set::{Set, built_in};
 use serde_json::{Value, json};
 
 use super::repaired::{NoRepair, RepairedNet};
@@ -74,7 +74,7 @@ impl Penalised {
     fn new(set: &StudySet, weight: f64, margin: f64) -> Result<Self, StudyError> {
         let inner = built_in(set.name())?;
         let set: Arc<dyn Set> = match margin > 0.0 {
-            true => Arc::new(Shrink::new(inner, margin)?),
+            true => inner.shrink(margin)?,
             false => inner,
         };
         Ok(Self { set, weight })

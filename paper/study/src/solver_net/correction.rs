@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use fabproj::{Projector, RawOutcome, Tape};
+use fabproj::Projector;
+use fabproj::core::{RawOutcome, Tape};
 
 /// A map from proposed points to answers, with its gradient. Rows follow each other.
 pub trait Correction {

@@ -15,20 +15,7 @@ const SMALLEST_PIVOT: f64 = 1e-12;
 const SIMILAR: f64 = 1e-12;
 
 /// {A y + b : y in C(x)} for an invertible matrix A.
-///
-/// The violation is that of the point's origin. The nearest point is known where the map is a
-/// similarity (rotation, reflection and one scale), since only such maps keep the order of distances.
-/// A point is judged at its origin A⁻¹(y - b), so boundaries are exact up to rounding.
-///
-/// ```
-/// use fabproj::Membership;
-/// use fabproj::set::{Affine, built_in};
-/// let wide = Affine::new(built_in("concentric-circles")?, vec![3.0, 0.0, 0.0, 1.0], vec![10.0, 0.0])?;
-/// assert!(wide.contains(&[14.5, 0.0], &[]));
-/// assert!(!wide.contains(&[10.0, 0.0], &[]));
-/// # Ok::<(), fabproj::set::SetError>(())
-/// ```
-pub struct Affine {
+pub(crate) struct Affine {
     set: Arc<dyn Set>,
     matrix: Vec<f64>,
     inverse: Vec<f64>,
@@ -37,12 +24,7 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// The image under y ↦ A y + b; `matrix` holds A row by row, `offset` is b.
-    ///
-    /// # Errors
-    ///
-    /// When the sizes do not fit the set, when a number is not finite, or when A has no inverse.
-    pub fn new(set: Arc<dyn Set>, matrix: Vec<f64>, offset: Vec<f64>) -> Result<Self> {
+    pub(crate) fn new(set: Arc<dyn Set>, matrix: Vec<f64>, offset: Vec<f64>) -> Result<Self> {
         let dim = set.dim();
         for (what, expected, found) in [
             ("matrix of an affine map", dim * dim, matrix.len()),

@@ -109,30 +109,13 @@ fn hull(regions: &[Vec<Interval>]) -> Vec<Interval> {
 }
 
 /// The intersection of sets.
-///
-/// Its violation is the sum of theirs, known where all of theirs are. Its region of interest is the
-/// intersection of theirs. The nearest point is not known: it need not be nearest in any one of them.
-///
-/// ```
-/// use fabproj::Membership;
-/// use fabproj::set::{And, built_in};
-/// let lens = And::new(vec![built_in("star-shaped")?, built_in("blob-with-bite")?])?;
-/// assert!(lens.contains(&[-0.5, 0.0], &[]));
-/// assert!(!lens.contains(&[0.5, 0.0], &[]), "in the bite");
-/// # Ok::<(), fabproj::set::SetError>(())
-/// ```
-pub struct And {
+pub(crate) struct And {
     members: Members,
     bounds: Vec<Interval>,
 }
 
 impl And {
-    /// All of the sets at once.
-    ///
-    /// # Errors
-    ///
-    /// When there is no set, when dimensions differ, or when the bounds do not meet.
-    pub fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
+    pub(crate) fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let members = Members::new(sets)?;
         let bounds = intersection(&members.bounds())?;
         Ok(Self { members, bounds })
@@ -214,29 +197,13 @@ impl Set for And {
 }
 
 /// The union of sets.
-///
-/// Its violation is the smallest of theirs and its nearest point the nearest of theirs, known where
-/// all of theirs are. Its region of interest is the smallest box that holds theirs.
-///
-/// ```
-/// use fabproj::Membership;
-/// use fabproj::set::{Or, built_in};
-/// let both = Or::new(vec![built_in("shell-2d")?, built_in("two-moons")?])?;
-/// assert!(both.contains(&[-1.5, 0.0], &[]) && both.contains(&[0.0, 0.75], &[]));
-/// # Ok::<(), fabproj::set::SetError>(())
-/// ```
-pub struct Or {
+pub(crate) struct Or {
     members: Members,
     bounds: Vec<Interval>,
 }
 
 impl Or {
-    /// Any of the sets.
-    ///
-    /// # Errors
-    ///
-    /// When there is no set, or when dimensions or equations differ.
-    pub fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
+    pub(crate) fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let members = Members::new(sets)?;
         let equations = members.sets[0].equations();
         if members.sets.iter().any(|set| set.equations() != equations) {

@@ -9,32 +9,13 @@ use crate::set::vector::is_finite;
 use crate::set::{Description, Interval, Result, Set, SetError};
 
 /// The complement of a set within its bounds.
-///
-/// Sets are closed, so this one is open where it borders the other: boundary points of the original
-/// are *not* in the complement. Towards the region's own faces it is closed. Violation and nearest
-/// point do not follow from those of the original and are unknown.
-///
-/// ```
-/// use fabproj::Membership;
-/// use fabproj::set::{Not, built_in};
-/// let outside = Not::new(built_in("concentric-circles")?)?;
-/// assert!(outside.contains(&[0.0, 0.0], &[]));
-/// assert!(!outside.contains(&[1.0, 0.0], &[]), "the boundary stays with the ring");
-/// assert!(!outside.contains(&[9.0, 0.0], &[]), "beyond the region of interest");
-/// # Ok::<(), fabproj::set::SetError>(())
-/// ```
-pub struct Not {
+pub(crate) struct Not {
     set: Arc<dyn Set>,
     bounds: Vec<Interval>,
 }
 
 impl Not {
-    /// The complement of `set` within its bounds.
-    ///
-    /// # Errors
-    ///
-    /// When the points of the set obey equations: their complement is nearly everything.
-    pub fn new(set: Arc<dyn Set>) -> Result<Self> {
+    pub(crate) fn new(set: Arc<dyn Set>) -> Result<Self> {
         if !set.equations().is_empty() {
             return Err(SetError::MixedEquations {
                 what: "a complement",

@@ -23,24 +23,7 @@ const ACROSS: f64 = 1e-6;
 const PLANAR: usize = 16;
 
 /// The points of a set that keep a margin to its boundary.
-///
-/// Decided by the set's membership alone: a point belongs to the shrunk set when it and a fixed
-/// pattern of probes on the sphere of radius `margin` around it belong to the original (16 equally
-/// spaced ones in the plane; the ends of the axes and 64 more above). The result is therefore a little
-/// larger than the exact inner parallel set: by up to 2 % of the margin in the plane along straight
-/// boundaries, by more in many dimensions; an obstacle that fits between the probes is not seen. The
-/// violation, where the set knows one, is the largest over these points, so it is zero exactly where
-/// membership says so.
-///
-/// ```
-/// use fabproj::Membership;
-/// use fabproj::set::{Shrink, built_in};
-/// let ring = Shrink::new(built_in("concentric-circles")?, 0.1)?;
-/// assert!(ring.contains(&[1.2, 0.0], &[]));
-/// assert!(!ring.contains(&[1.05, 0.0], &[]));
-/// # Ok::<(), fabproj::set::SetError>(())
-/// ```
-pub struct Shrink {
+pub(crate) struct Shrink {
     set: Arc<dyn Set>,
     margin: f64,
     /// Offsets of the probes, one after the other; the first is zero.
@@ -48,12 +31,7 @@ pub struct Shrink {
 }
 
 impl Shrink {
-    /// `set` without the points nearer than `margin` to its boundary.
-    ///
-    /// # Errors
-    ///
-    /// When the margin is not a positive number, or when equations of the set contradict each other.
-    pub fn new(set: Arc<dyn Set>, margin: f64) -> Result<Self> {
+    pub(crate) fn new(set: Arc<dyn Set>, margin: f64) -> Result<Self> {
         if !(margin.is_finite() && margin > 0.0) {
             let what = "the margin of a shrunk set";
             return Err(SetError::Value {

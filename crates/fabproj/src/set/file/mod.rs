@@ -78,7 +78,7 @@ impl FileSet {
     ///
     /// [`SetError::File`], with line and column of what is wrong.
     pub(super) fn parse(text: &str) -> Result<Self> {
-        read_text(text).map_err(|fault| SetError::File(Box::new(text::located(text, fault))))
+        read_text(text).map_err(|fault| text::located(text, fault))
     }
 
     /// Reads the text of a problem: a set file with an objective.
@@ -86,8 +86,7 @@ impl FileSet {
         let set = Self::parse(text)?;
         let missing = || Err(Fault::new(0, Problem::NoObjective));
         let functions = set.functions.clone().unwrap_or_else(missing);
-        let functions =
-            functions.map_err(|fault| SetError::File(Box::new(text::located(text, fault))))?;
+        let functions = functions.map_err(|fault| text::located(text, fault))?;
         let problem = solve::Problem::shared(set.name.clone(), functions)
             .with_description(set.description())
             .with_names(set.names(), set.x_names())
@@ -201,8 +200,7 @@ pub fn from_file(path: impl AsRef<Path>) -> Result<Arc<dyn Set>> {
 pub(crate) fn parse_file<T>(path: &Path, parse: impl Fn(&str) -> Result<T>) -> Result<T> {
     let text = read(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let whole = arrays::embedded(text.clone(), folder)
-        .map_err(|fault| SetError::File(Box::new(text::located(&text, fault))));
+    let whole = arrays::embedded(text.clone(), folder).map_err(|fault| text::located(&text, fault));
     whole
         .and_then(|text| parse(&text))
         .map_err(|error| named(error, path))
@@ -222,17 +220,24 @@ fn read(path: &Path) -> Result<String> {
         let at = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes());
         let fault = Fault::new(at, Problem::NotText);
-        named(SetError::File(Box::new(text::located(&text, fault))), path)
+        named(text::located(&text, fault), path)
     })
 }
 
 /// The error with the name of the file.
 fn named(error: SetError, path: &Path) -> SetError {
     match error {
-        SetError::File(mut error) => {
-            error.file = Some(path.display().to_string());
-            SetError::File(error)
-        }
+        SetError::File {
+            line,
+            column,
+            message,
+            ..
+        } => SetError::File {
+            file: Some(path.display().to_string()),
+            line,
+            column,
+            message,
+        },
         error => error,
     }
 }

@@ -17,7 +17,7 @@ use self::split::Split;
 use super::TrainError;
 use super::purpose::Purpose;
 use super::session::{Event, Session};
-use super::settings::{SettingsError, check};
+use super::settings::check;
 use crate::data::labelled::{LabelReport, LabelledData};
 use crate::set::{Description, Discriminator, Interval, Learned, LearnedRecord, Scorer};
 
@@ -59,8 +59,8 @@ impl LabelledSettings {
     /// Checks every setting.
     ///
     /// # Errors
-    /// [`SettingsError`] that names the setting, its value and its range.
-    pub fn validate(&self) -> Result<(), SettingsError> {
+    /// [`TrainError::Setting`], which names the setting, its value and its range.
+    pub fn validate(&self) -> Result<(), TrainError> {
         check("precision", self.precision, 0.5, 0.999_99)?;
         check("confidence", self.confidence, 0.5, 0.999_999)?;
         check("width", self.width as f64, 1.0, 4096.0)?;
