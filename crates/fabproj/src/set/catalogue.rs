@@ -17,7 +17,7 @@ use crate::support::near_names;
 pub struct Entry {
     /// The name; in a family, `N` stands for the dimension.
     pub name: &'static str,
-    /// The least and the most dimension of y: the same, except in a family.
+    /// The smallest and the largest dimension of y: the same, except in a family.
     pub dims: (usize, usize),
     /// Dimension of x; 0 for a fixed set.
     pub x_dim: usize,

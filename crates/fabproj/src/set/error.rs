@@ -23,9 +23,9 @@ pub enum SetError {
     Dimension {
         /// The family, as `fabproj sets` lists it.
         family: String,
-        /// The least dimension.
+        /// The smallest dimension.
         least: usize,
-        /// The most dimension.
+        /// The largest dimension.
         most: usize,
         /// The dimension that was asked for.
         dim: usize,
@@ -145,7 +145,7 @@ pub enum SetError {
     },
     /// A union or complement of sets whose points obey different equations.
     #[error(
-        "{what} of sets with equations needs the same equations in each of them; intersect with `And` instead"
+        "{what} of sets with equations needs the same equations in each of them; intersect them instead"
     )]
     MixedEquations {
         /// The combination.
