@@ -1,12 +1,7 @@
 //! The graph as ONNX.
 
-use prost::Message;
-
 use crate::graph::{Graph, Kind, Node, Operation};
-use crate::proto::{
-    Attribute, Dimension, Entry, Extent, Graph as GraphMessage, Model, Node as NodeMessage,
-    OperatorSet, Shape, Tensor, TensorType, Type, ValueInfo,
-};
+use crate::proto::Message;
 
 /// The version of the operator set: old enough for embedded runtimes, new enough for all operations used.
 pub const OPSET: i64 = 13;
@@ -18,55 +13,44 @@ const OUTPUT: &str = "projection";
 impl Graph {
     /// The bytes of an ONNX model, with entries for its metadata.
     pub fn onnx(&self, metadata: &[(&str, &str)]) -> Vec<u8> {
-        let entry = |(key, value): &(&str, &str)| Entry {
-            key: (*key).into(),
-            value: (*value).into(),
-        };
-        let model = Model {
-            ir_version: IR_VERSION,
-            producer_name: "fabproj".into(),
-            producer_version: env!("CARGO_PKG_VERSION").into(),
-            graph: Some(self.message()),
-            opset_import: vec![OperatorSet {
-                domain: String::new(),
-                version: OPSET,
-            }],
-            metadata_props: metadata.iter().map(entry).collect(),
-        };
-        model.encode_to_vec()
+        let entry = |(key, value): &(&str, &str)| Message::default().text(1, key).text(2, value);
+        let entries: Vec<_> = metadata.iter().map(entry).collect();
+        Message::default()
+            .number(1, IR_VERSION)
+            .text(2, "fabproj")
+            .text(3, env!("CARGO_PKG_VERSION"))
+            .message(7, &self.message())
+            .message(8, &Message::default().number(2, OPSET))
+            .messages(14, &entries)
+            .finish()
     }
 
-    fn message(&self) -> GraphMessage {
-        let mut message = GraphMessage {
-            name: "projector".into(),
-            output: vec![rows(OUTPUT, self.dim)],
-            ..GraphMessage::default()
-        };
+    fn message(&self) -> Message {
         // The axes of sums are an input since opset 13.
-        message
-            .initializer
-            .push(tensor("axes", &[1.0], &[1], Kind::Index));
+        let mut initializers = vec![tensor("axes", &[1.0], &[1], Kind::Index)];
+        let (mut nodes, mut inputs) = (Vec::new(), Vec::new());
         for (id, node) in self.nodes.iter().enumerate() {
             match &node.operation {
-                Operation::Input(name) => message.input.push(rows(name, node.width)),
+                Operation::Input(name) => inputs.push(rows(name, node.width)),
                 Operation::Constant(values) => {
                     let shape = [1, node.width];
-                    message
-                        .initializer
-                        .push(tensor(&self.name(id), values, &shape, node.kind));
+                    initializers.push(tensor(&self.name(id), values, &shape, node.kind));
                 }
                 Operation::Product(matrix) => {
                     let shape = [self.nodes[node.inputs[0]].width, node.width];
                     let name = format!("{}_matrix", self.name(id));
-                    message
-                        .initializer
-                        .push(tensor(&name, matrix, &shape, node.kind));
-                    message.node.push(self.operation(id, node));
+                    initializers.push(tensor(&name, matrix, &shape, node.kind));
+                    nodes.push(self.operation(id, node));
                 }
-                _ => message.node.push(self.operation(id, node)),
+                _ => nodes.push(self.operation(id, node)),
             }
         }
-        message
+        Message::default()
+            .messages(1, &nodes)
+            .text(2, "projector")
+            .messages(5, &initializers)
+            .messages(11, &inputs)
+            .message(12, &rows(OUTPUT, self.dim))
     }
 
     fn name(&self, id: usize) -> String {
@@ -77,10 +61,10 @@ impl Graph {
         }
     }
 
-    fn operation(&self, id: usize, node: &Node) -> NodeMessage {
+    fn operation(&self, id: usize, node: &Node) -> Message {
         let mut input: Vec<String> = node.inputs.iter().map(|input| self.name(*input)).collect();
         let mut attribute = Vec::new();
-        let last_axis = || Attribute::int("axis", -1);
+        let last_axis = || number("axis", -1);
         let op_type = match &node.operation {
             Operation::Add => "Add",
             Operation::Sub => "Sub",
@@ -113,11 +97,11 @@ impl Graph {
                 "ReduceSum"
             }
             Operation::Least => {
-                attribute.push(Attribute::ints("axes", vec![1]));
+                attribute.push(numbers("axes", 1));
                 "ReduceMin"
             }
             Operation::Cast => {
-                attribute.push(Attribute::int("to", data_type(node.kind).into()));
+                attribute.push(number("to", data_type(node.kind)));
                 "Cast"
             }
             Operation::Product(_) => {
@@ -127,18 +111,32 @@ impl Graph {
             // Not operations of their own.
             Operation::Input(_) | Operation::Constant(_) => "Identity",
         };
-        NodeMessage {
-            input,
-            output: vec![self.name(id)],
-            name: format!("{op_type}_{id}"),
-            op_type: op_type.into(),
-            attribute,
-        }
+        let text = |message: Message, input: &String| message.text(1, input);
+        let inputs = input.iter().fold(Message::default(), text);
+        inputs
+            .text(2, &self.name(id))
+            .text(3, &format!("{op_type}_{id}"))
+            .text(4, op_type)
+            .messages(5, &attribute)
     }
 }
 
+/// An attribute that is a number.
+fn number(name: &str, value: i64) -> Message {
+    const NUMBER: i64 = 2;
+    let named = Message::default().text(1, name);
+    named.number(3, value).number(20, NUMBER)
+}
+
+/// An attribute that is a list of one number.
+fn numbers(name: &str, value: i64) -> Message {
+    const NUMBERS: i64 = 7;
+    let named = Message::default().text(1, name);
+    named.number(8, value).number(20, NUMBERS)
+}
+
 /// The numbers that ONNX has for types.
-fn data_type(kind: Kind) -> i32 {
+fn data_type(kind: Kind) -> i64 {
     match kind {
         Kind::Single => 1,
         Kind::Index => 7,
@@ -148,25 +146,16 @@ fn data_type(kind: Kind) -> i32 {
 }
 
 /// An argument or result: rows of f32.
-fn rows(name: &str, width: usize) -> ValueInfo {
-    let extents = [Extent::Name("batch".into()), Extent::Value(width as i64)];
-    let dim = extents
-        .map(|value| Dimension { value: Some(value) })
-        .to_vec();
-    let tensor = TensorType {
-        elem_type: data_type(Kind::Single),
-        shape: Some(Shape { dim }),
-    };
-    ValueInfo {
-        name: name.into(),
-        r#type: Some(Type {
-            tensor_type: Some(tensor),
-        }),
-    }
+fn rows(name: &str, width: usize) -> Message {
+    let new = Message::default;
+    let extents = [new().text(2, "batch"), new().number(1, width as i64)];
+    let shape = new().messages(1, &extents);
+    let single = new().number(1, data_type(Kind::Single)).message(2, &shape);
+    new().text(1, name).message(2, &new().message(1, &single))
 }
 
-fn tensor(name: &str, values: &[f64], shape: &[usize], kind: Kind) -> Tensor {
-    let raw_data = match kind {
+fn tensor(name: &str, values: &[f64], shape: &[usize], kind: Kind) -> Message {
+    let raw_data: Vec<u8> = match kind {
         Kind::Single => values
             .iter()
             .flat_map(|value| (*value as f32).to_le_bytes())
@@ -181,10 +170,9 @@ fn tensor(name: &str, values: &[f64], shape: &[usize], kind: Kind) -> Tensor {
             .collect(),
         Kind::Truth => values.iter().map(|value| u8::from(*value != 0.0)).collect(),
     };
-    Tensor {
-        dims: shape.iter().map(|size| *size as i64).collect(),
-        data_type: data_type(kind),
-        name: name.into(),
-        raw_data,
-    }
+    let size = |message: Message, size: &usize| message.number(1, *size as i64);
+    let dims = shape.iter().fold(Message::default(), size);
+    dims.number(2, data_type(kind))
+        .text(8, name)
+        .bytes(9, &raw_data)
 }

@@ -47,7 +47,7 @@ impl Columns {
                 (Some(place), None) => Ok(place),
                 (Some(_), Some(_)) => bail!("there are two columns `{name}`; remove or rename one"),
                 (None, _) => bail!(
-                    "there is no column `{name}` (expected {}){}",
+                    "no column `{name}` (expected {}){}",
                     expected(names, x_names),
                     separator(&found).unwrap_or_else(|| did_you_mean(&near_names(
                         name,

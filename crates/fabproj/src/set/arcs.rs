@@ -1,8 +1,8 @@
 //! Two moons without noise: two tubes around the arcs that do not touch.
 
-use super::vector::{PULL, is_finite, positive};
-use super::{Description, Interval, Set};
-use fabproj_core::Membership;
+use super::Interval;
+use super::solid::Solid;
+use super::vector::{PULL, positive};
 
 /// Everything within 0.15 of one of two half circles of radius 1: the upper half around (0, 0) and the
 /// lower half around (1, 0.5). The arcs are 0.5 apart, so a gap of 0.2 separates the two tubes; 0.15 is
@@ -44,9 +44,13 @@ fn nearest_of_arcs(y: &[f64]) -> ([f64; 2], f64) {
     if first.1 <= second.1 { first } else { second }
 }
 
-impl Membership for DisjointMoons {
+impl Solid for DisjointMoons {
+    const NAME: &str = "two-moons-disjoint";
+    /// The bounding box of the tubes, widened by 0.5 as that of the noisy moons is.
+    const BOUNDS: &[Interval] = &[(-1.65, 2.65), (-1.15, 1.65)];
+
     #[inline]
-    fn contains(&self, y: &[f64], _: &[f64]) -> bool {
+    fn holds(&self, y: &[f64]) -> bool {
         ARCS.iter().any(|(centre, side)| {
             let (x, height) = (y[0] - centre[0], (y[1] - centre[1]) * side);
             let squared = x * x + height * height;
@@ -59,48 +63,18 @@ impl Membership for DisjointMoons {
         })
     }
 
-    fn violation(&self, y: &[f64], _: &[f64], gradient: &mut [f64]) -> Option<f64> {
-        gradient.fill(0.0);
-        if !is_finite(y) {
-            return Some(f64::INFINITY);
-        }
-        if self.contains(y, &[]) {
-            return Some(0.0);
-        }
+    fn excess(&self, y: &[f64], gradient: &mut [f64]) -> f64 {
         let (point, distance) = nearest_of_arcs(y);
         gradient[0] = (y[0] - point[0]) / distance;
         gradient[1] = (y[1] - point[1]) / distance;
-        Some(positive(distance - THICKNESS))
-    }
-}
-
-impl Set for DisjointMoons {
-    fn dim(&self) -> usize {
-        2
+        positive(distance - THICKNESS)
     }
 
-    fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {
-        if !is_finite(y) {
-            return false;
-        }
-        if self.contains(y, &[]) {
-            nearest.copy_from_slice(y);
-            return true;
-        }
+    fn nearest(&self, y: &[f64], nearest: &mut [f64]) {
         let (point, distance) = nearest_of_arcs(y);
         let length = THICKNESS * (1.0 - PULL);
         nearest[0] = point[0] + (y[0] - point[0]) / distance * length;
         nearest[1] = point[1] + (y[1] - point[1]) / distance * length;
-        true
-    }
-
-    /// The bounding box of the tubes, widened by 0.5 as that of the noisy moons is.
-    fn bounds(&self) -> Vec<Interval> {
-        vec![(-1.65, 2.65), (-1.15, 1.65)]
-    }
-
-    fn description(&self) -> Description {
-        Description::built_in("two-moons-disjoint")
     }
 }
 

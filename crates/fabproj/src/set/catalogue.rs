@@ -6,6 +6,7 @@ use super::arcs::DisjointMoons;
 use super::bitten_ball::BittenBall;
 use super::moons::TwoMoons;
 use super::shells::Shells;
+use super::solid::Fixed;
 use super::star::Star;
 use super::torus::Torus;
 use super::{Result, Set, SetError};
@@ -118,10 +119,10 @@ pub fn built_in(name: &str) -> Result<Arc<dyn Set>> {
     Ok(match name {
         "blob-with-bite" => Arc::new(BittenBall::blob_with_bite()),
         "concentric-circles" => Arc::new(Shells::released(name.to_owned(), 2)),
-        "star-shaped" => Arc::new(Star),
-        "two-moons" => Arc::new(TwoMoons::new()),
-        "two-moons-disjoint" => Arc::new(DisjointMoons),
-        "torus" => Arc::new(Torus),
+        "star-shaped" => Arc::new(Fixed(Star)),
+        "two-moons" => Arc::new(Fixed(TwoMoons::new())),
+        "two-moons-disjoint" => Arc::new(Fixed(DisjointMoons)),
+        "torus" => Arc::new(Fixed(Torus)),
         "sphere-with-bite" => Arc::new(BittenBall::sphere_with_bite()),
         "disconnected-shells" => Arc::new(Shells::disconnected()),
         "moving-obstacle" => Arc::new(BittenBall::moving_obstacle()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Affine, And, Not, Or, Result, Set, SetError, Shrink, built_in, from_toml};
+use super::{Affine, Combined, Not, Result, Set, SetError, Shrink, built_in, from_toml};
 
 /// A set in a model file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,8 +131,8 @@ impl Description {
             Self::Closure { name } => return Err(SetError::NotRebuildable { name: name.clone() }),
             Self::File { text, .. } => return from_toml(text),
             Self::Labelled { name, .. } => return Err(SetError::Learned { name: name.clone() }),
-            Self::And { sets } => Arc::new(And::new(all(sets)?)?),
-            Self::Or { sets } => Arc::new(Or::new(all(sets)?)?),
+            Self::And { sets } => Arc::new(Combined::and(all(sets)?)?),
+            Self::Or { sets } => Arc::new(Combined::or(all(sets)?)?),
             Self::Not { set } => Arc::new(Not::new(set.set()?)?),
             Self::Affine {
                 set,

@@ -24,13 +24,14 @@ mod problem;
 mod reduced;
 mod rows;
 mod shells;
+mod solid;
 mod star;
 mod torus;
 mod vector;
 
 use fabproj_core::Membership;
 
-pub(crate) use self::algebra::{Affine, And, Not, Or, Shrink};
+pub(crate) use self::algebra::{Affine, Combined, Not, Shrink};
 pub use self::catalogue::{Entry, built_in, catalogue};
 pub use self::closure::FnSet;
 pub use self::counted::Counted;

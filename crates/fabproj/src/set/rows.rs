@@ -47,9 +47,7 @@ mod tests {
     use fabproj_core::Membership;
 
     use super::*;
-    use crate::set::{
-        Affine, And, Description, Equation, Interval, Not, Or, Reduced, Shrink, from_toml,
-    };
+    use crate::set::{Affine, Description, Equation, Interval, Not, Reduced, Shrink, from_toml};
 
     /// A disc around x, that counts its questions.
     #[derive(Default)]
@@ -123,8 +121,8 @@ mod tests {
         let fixed = "y = [\"a\", \"b\"]\nbounds = { a = [-2, 2], b = [-2, 2] }\n\
                      [[constraint]]\nexpr = \"a >= 0\"\n";
         let half = || from_toml(fixed).unwrap();
-        compare(&And::new(vec![half(), set()]).unwrap(), &disc, 1);
-        compare(&Or::new(vec![half(), set()]).unwrap(), &disc, 1);
+        compare(&half().and(set()).unwrap(), &disc, 1);
+        compare(&half().or(set()).unwrap(), &disc, 1);
         compare(&Not::new(set()).unwrap(), &disc, 1);
         let turned = Affine::new(set(), vec![0.0, 1.5, -1.0, 0.2], vec![0.1, 0.0]).unwrap();
         compare(&turned, &disc, 1);

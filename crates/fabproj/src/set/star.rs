@@ -1,10 +1,10 @@
 //! The star of five tips whose radius is linear in the angle.
 
-use fabproj_core::Membership;
 use std::f64::consts::{PI, TAU};
 
-use super::vector::{PULL, is_finite, positive};
-use super::{Description, Interval, Set};
+use super::Interval;
+use super::solid::Solid;
+use super::vector::{PULL, positive};
 
 /// ‖y‖ ≤ ρ(θ): ρ falls linearly in the angle from 2 at a tip to 1 at a valley and rises again. Valleys
 /// at 0°, 72°, …; tips at 36°, 108°, ….
@@ -26,44 +26,27 @@ fn radius(angle: f64) -> (f64, f64) {
     }
 }
 
-impl Membership for Star {
+impl Solid for Star {
+    const NAME: &str = "star-shaped";
+    const BOUNDS: &[Interval] = &[(-3.0, 3.0); 2];
+
     #[inline]
-    fn contains(&self, y: &[f64], _: &[f64]) -> bool {
+    fn holds(&self, y: &[f64]) -> bool {
         let squared = y[0] * y[0] + y[1] * y[1];
         // Most points need no angle: the star lies between the discs of radius 1 and 2.
         squared <= 1.0 || (squared <= 4.0 && squared.sqrt() <= radius(y[1].atan2(y[0])).0)
     }
 
-    fn violation(&self, y: &[f64], _: &[f64], gradient: &mut [f64]) -> Option<f64> {
-        gradient.fill(0.0);
-        if !is_finite(y) {
-            return Some(f64::INFINITY);
-        }
-        if self.contains(y, &[]) {
-            return Some(0.0);
-        }
+    fn excess(&self, y: &[f64], gradient: &mut [f64]) -> f64 {
         let length = y[0].hypot(y[1]);
         let (radius, slope) = radius(y[1].atan2(y[0]));
         let (cos, sin) = (y[0] / length, y[1] / length);
         gradient[0] = cos + slope * sin / length;
         gradient[1] = sin - slope * cos / length;
-        Some(positive(length - radius))
-    }
-}
-
-impl Set for Star {
-    fn dim(&self) -> usize {
-        2
+        positive(length - radius)
     }
 
-    fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {
-        if !is_finite(y) {
-            return false;
-        }
-        if self.contains(y, &[]) {
-            nearest.copy_from_slice(y);
-            return true;
-        }
+    fn nearest(&self, y: &[f64], nearest: &mut [f64]) {
         // The star has the symmetries of a regular pentagon. Whatever the point, of all mirror images
         // of a boundary point the one in its own tenth of the plane is the nearest: one arc suffices.
         let angle = y[1].atan2(y[0]);
@@ -74,15 +57,6 @@ impl Set for Star {
         let length = (1.0 + on_arc / ARC) * (1.0 - PULL);
         nearest[0] = length * angle.cos();
         nearest[1] = length * angle.sin();
-        true
-    }
-
-    fn bounds(&self) -> Vec<Interval> {
-        vec![(-3.0, 3.0); 2]
-    }
-
-    fn description(&self) -> Description {
-        Description::built_in("star-shaped")
     }
 }
 

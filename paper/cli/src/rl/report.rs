@@ -26,7 +26,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     if !arguments.store.is_dir() {
         return Err(wrong_usage(format!(
-            "there is no store {}: `fab-paper rl train` makes one, --store names another",
+            "no store at {}: `fab-paper rl train` makes one, --store names another",
             arguments.store.display()
         )));
     }

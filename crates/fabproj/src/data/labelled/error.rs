@@ -63,13 +63,13 @@ pub enum LabelledError {
         problem: String,
     },
     /// No rows.
-    #[error("there are no rows; expected a header, then one labelled point per row")]
+    #[error("no rows; expected a header, then one labelled point per row")]
     Empty,
     /// No columns are left for y.
-    #[error("there are no columns of y: name them, or let their names begin with y")]
+    #[error("no columns of y: name them, or let their names start with y")]
     NoY,
     /// A column or array that is not there.
-    #[error("there is no {what} `{}`{}", shown(wanted), did_you_mean(found))]
+    #[error("no {what} `{}`{}", shown(wanted), did_you_mean(found))]
     Missing {
         /// `column` or `array`.
         what: &'static str,

@@ -8,17 +8,44 @@ use crate::set::rows::{narrow, unchanged};
 use crate::set::vector::{distance, with_buffer};
 use crate::set::{Calibration, Description, Equation, Interval, Result, Set, SetError};
 
-/// Sets of the same y, with what they agree on. Sets that depend on x share it; fixed sets may
-/// stand beside them.
-struct Members {
+/// Several sets of the same y as one. Sets that depend on x share it; fixed sets may stand beside them.
+pub(crate) struct Combined {
+    rule: Rule,
     sets: Vec<Arc<dyn Set>>,
+    bounds: Vec<Interval>,
     x_bounds: Vec<Interval>,
     /// Which member names the coordinates of x.
     conditional: Option<usize>,
 }
 
-impl Members {
-    fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
+#[derive(Clone, Copy)]
+enum Rule {
+    /// The intersection.
+    And,
+    /// The union.
+    Or,
+}
+
+impl Combined {
+    /// The intersection of sets.
+    pub(crate) fn and(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
+        let mut both = Self::new(Rule::And, sets)?;
+        both.bounds = intersection(&both.regions())?;
+        Ok(both)
+    }
+
+    /// The union of sets.
+    pub(crate) fn or(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
+        let mut either = Self::new(Rule::Or, sets)?;
+        let equations = either.sets[0].equations();
+        if either.sets.iter().any(|set| set.equations() != equations) {
+            return Err(SetError::MixedEquations { what: "a union" });
+        }
+        either.bounds = hull(&either.regions());
+        Ok(either)
+    }
+
+    fn new(rule: Rule, sets: Vec<Arc<dyn Set>>) -> Result<Self> {
         let dim = sets.first().ok_or(SetError::NoSets)?.dim();
         let conditional = sets.iter().position(|set| set.x_dim() > 0);
         let x_dim = conditional.map_or(0, |index| sets[index].x_dim());
@@ -28,48 +55,24 @@ impl Members {
                 check_length("coordinates of x of a combined set", x_dim, set.x_dim())?;
             }
         }
-        let regions: Vec<_> = sets
-            .iter()
-            .filter(|set| set.x_dim() > 0)
-            .map(|set| set.x_bounds())
-            .collect();
-        let x_bounds = if regions.is_empty() {
+        let depend = sets.iter().filter(|set| set.x_dim() > 0);
+        let x_regions: Vec<_> = depend.map(|set| set.x_bounds()).collect();
+        let x_bounds = if x_regions.is_empty() {
             Vec::new()
         } else {
-            intersection(&regions)?
+            intersection(&x_regions)?
         };
         Ok(Self {
+            rule,
             sets,
+            bounds: Vec::new(),
             x_bounds,
             conditional,
         })
     }
 
-    fn dim(&self) -> usize {
-        self.sets[0].dim()
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.sets[0].names()
-    }
-
-    fn x_names(&self) -> Vec<String> {
-        self.conditional
-            .map_or_else(Vec::new, |index| self.sets[index].x_names())
-    }
-
-    fn bounds(&self) -> Vec<Vec<Interval>> {
+    fn regions(&self) -> Vec<Vec<Interval>> {
         self.sets.iter().map(|set| set.bounds()).collect()
-    }
-
-    /// The calibration of the member that can be trusted least.
-    fn calibration(&self) -> Option<Calibration> {
-        let known = self.sets.iter().filter_map(|set| set.calibration());
-        known.min_by(|a, b| a.precision_lower_bound.total_cmp(&b.precision_lower_bound))
-    }
-
-    fn descriptions(&self) -> Vec<Description> {
-        self.sets.iter().map(|set| set.description()).collect()
     }
 }
 
@@ -108,158 +111,75 @@ fn hull(regions: &[Vec<Interval>]) -> Vec<Interval> {
     hull
 }
 
-/// The intersection of sets.
-pub(crate) struct And {
-    members: Members,
-    bounds: Vec<Interval>,
-}
-
-impl And {
-    pub(crate) fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
-        let members = Members::new(sets)?;
-        let bounds = intersection(&members.bounds())?;
-        Ok(Self { members, bounds })
-    }
-}
-
-impl Membership for And {
+impl Membership for Combined {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         let inside = |set: &Arc<dyn Set>| set.contains(y, x_of(set.as_ref(), x));
-        self.members.sets.iter().all(inside)
-    }
-
-    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
-        inside.fill(true);
-        for set in &self.members.sets {
-            narrow(set.as_ref(), y, x, inside, unchanged);
+        match self.rule {
+            Rule::And => self.sets.iter().all(inside),
+            Rule::Or => self.sets.iter().any(inside),
         }
     }
 
-    fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
-        gradient.fill(0.0);
-        with_buffer(y.len(), |part| {
-            let mut total = 0.0;
-            for set in &self.members.sets {
-                total += set.violation(y, x_of(set.as_ref(), x), part)?;
-                for (sum, part) in gradient.iter_mut().zip(&*part) {
-                    *sum += part;
+    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
+        inside.fill(matches!(self.rule, Rule::And));
+        for set in &self.sets {
+            match self.rule {
+                Rule::And => narrow(set.as_ref(), y, x, inside, unchanged),
+                Rule::Or => {
+                    let mut found: Vec<bool> = inside.iter().map(|inside| !inside).collect();
+                    narrow(set.as_ref(), y, x, &mut found, unchanged);
+                    for (inside, found) in inside.iter_mut().zip(found) {
+                        *inside |= found;
+                    }
                 }
             }
-            Some(total)
-        })
-    }
-}
-
-impl Set for And {
-    fn dim(&self) -> usize {
-        self.members.dim()
-    }
-
-    fn x_dim(&self) -> usize {
-        self.members.x_bounds.len()
-    }
-
-    fn bounds(&self) -> Vec<Interval> {
-        self.bounds.clone()
-    }
-
-    fn x_bounds(&self) -> Vec<Interval> {
-        self.members.x_bounds.clone()
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.members.names()
-    }
-
-    fn x_names(&self) -> Vec<String> {
-        self.members.x_names()
-    }
-
-    fn calibration(&self) -> Option<Calibration> {
-        self.members.calibration()
-    }
-
-    fn equations(&self) -> Vec<Equation> {
-        let (sets, x_dim) = (self.members.sets.iter(), self.x_dim());
-        let mut equations: Vec<Equation> = sets.flat_map(|set| set.equations()).collect();
-        // A fixed set beside one that is not.
-        for equation in &mut equations {
-            equation.slopes.resize(x_dim, 0.0);
-        }
-        equations
-    }
-
-    fn description(&self) -> Description {
-        Description::And {
-            sets: self.members.descriptions(),
-        }
-    }
-}
-
-/// The union of sets.
-pub(crate) struct Or {
-    members: Members,
-    bounds: Vec<Interval>,
-}
-
-impl Or {
-    pub(crate) fn new(sets: Vec<Arc<dyn Set>>) -> Result<Self> {
-        let members = Members::new(sets)?;
-        let equations = members.sets[0].equations();
-        if members.sets.iter().any(|set| set.equations() != equations) {
-            return Err(SetError::MixedEquations { what: "a union" });
-        }
-        let bounds = hull(&members.bounds());
-        Ok(Self { members, bounds })
-    }
-}
-
-impl Membership for Or {
-    fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        let inside = |set: &Arc<dyn Set>| set.contains(y, x_of(set.as_ref(), x));
-        self.members.sets.iter().any(inside)
-    }
-
-    fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
-        inside.fill(false);
-        for set in &self.members.sets {
-            let mut found: Vec<bool> = inside.iter().map(|inside| !inside).collect();
-            narrow(set.as_ref(), y, x, &mut found, unchanged);
-            for (inside, found) in inside.iter_mut().zip(found) {
-                *inside |= found;
-            }
         }
     }
 
+    /// The sum, or the least.
     fn violation(&self, y: &[f64], x: &[f64], gradient: &mut [f64]) -> Option<f64> {
         gradient.fill(0.0);
         with_buffer(y.len(), |part| {
-            let mut least = f64::INFINITY;
-            for set in &self.members.sets {
+            let (mut total, mut least) = (0.0, f64::INFINITY);
+            for set in &self.sets {
                 let violation = set.violation(y, x_of(set.as_ref(), x), part)?;
-                if violation < least {
-                    least = violation;
-                    gradient.copy_from_slice(part);
+                total += violation;
+                match self.rule {
+                    Rule::And => {
+                        for (sum, part) in gradient.iter_mut().zip(&*part) {
+                            *sum += part;
+                        }
+                    }
+                    Rule::Or if violation < least => gradient.copy_from_slice(part),
+                    Rule::Or => {}
                 }
+                least = least.min(violation);
             }
-            Some(least)
+            Some(match self.rule {
+                Rule::And => total,
+                Rule::Or => least,
+            })
         })
     }
 }
 
-impl Set for Or {
+impl Set for Combined {
     fn dim(&self) -> usize {
-        self.members.dim()
+        self.sets[0].dim()
     }
 
     fn x_dim(&self) -> usize {
-        self.members.x_bounds.len()
+        self.x_bounds.len()
     }
 
+    /// That of a union is the nearest of the members'; that of an intersection need not be nearest in any of them.
     fn nearest(&self, y: &[f64], x: &[f64], nearest: &mut [f64]) -> bool {
+        if matches!(self.rule, Rule::And) {
+            return false;
+        }
         with_buffer(y.len(), |candidate| {
             let mut least = f64::INFINITY;
-            for set in &self.members.sets {
+            for set in &self.sets {
                 if !set.nearest(y, x_of(set.as_ref(), x), candidate) {
                     return false;
                 }
@@ -278,28 +198,43 @@ impl Set for Or {
     }
 
     fn x_bounds(&self) -> Vec<Interval> {
-        self.members.x_bounds.clone()
+        self.x_bounds.clone()
     }
 
     fn names(&self) -> Vec<String> {
-        self.members.names()
+        self.sets[0].names()
     }
 
     fn x_names(&self) -> Vec<String> {
-        self.members.x_names()
+        let member = self.conditional.map(|index| self.sets[index].x_names());
+        member.unwrap_or_default()
     }
 
+    /// The calibration of the member that can be trusted least.
     fn calibration(&self) -> Option<Calibration> {
-        self.members.calibration()
+        let known = self.sets.iter().filter_map(|set| set.calibration());
+        known.min_by(|a, b| a.precision_lower_bound.total_cmp(&b.precision_lower_bound))
     }
 
     fn equations(&self) -> Vec<Equation> {
-        self.members.sets[0].equations()
+        let members = match self.rule {
+            Rule::And => &self.sets[..],
+            Rule::Or => &self.sets[..1],
+        };
+        let all = members.iter().flat_map(|set| set.equations());
+        // A fixed set may stand beside one that is not.
+        let resized = all.map(|mut equation| {
+            equation.slopes.resize(self.x_dim(), 0.0);
+            equation
+        });
+        resized.collect()
     }
 
     fn description(&self) -> Description {
-        Description::Or {
-            sets: self.members.descriptions(),
+        let sets = self.sets.iter().map(|set| set.description()).collect();
+        match self.rule {
+            Rule::And => Description::And { sets },
+            Rule::Or => Description::Or { sets },
         }
     }
 }

@@ -8,7 +8,7 @@ mod shrink;
 use std::sync::Arc;
 
 pub(crate) use self::affine::Affine;
-pub(crate) use self::combine::{And, Or};
+pub(crate) use self::combine::Combined;
 pub(crate) use self::not::Not;
 pub(crate) use self::shrink::Shrink;
 
@@ -32,7 +32,7 @@ impl dyn Set {
     /// # Ok::<(), fabproj::set::SetError>(())
     /// ```
     pub fn and(self: Arc<Self>, other: Arc<Self>) -> Result<Arc<Self>> {
-        Ok(Arc::new(And::new(vec![self, other])?))
+        Ok(Arc::new(Combined::and(vec![self, other])?))
     }
 
     /// The union of two sets.
@@ -50,7 +50,7 @@ impl dyn Set {
     /// # Ok::<(), fabproj::set::SetError>(())
     /// ```
     pub fn or(self: Arc<Self>, other: Arc<Self>) -> Result<Arc<Self>> {
-        Ok(Arc::new(Or::new(vec![self, other])?))
+        Ok(Arc::new(Combined::or(vec![self, other])?))
     }
 
     /// The complement of the set within its bounds.

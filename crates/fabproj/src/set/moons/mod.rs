@@ -3,12 +3,12 @@
 mod cloud;
 mod discs;
 
-use fabproj_core::Membership;
 use std::sync::OnceLock;
 
 use self::discs::Discs;
-use super::vector::{PULL, is_finite, positive};
-use super::{Description, Interval, Set};
+use super::Interval;
+use super::solid::Solid;
+use super::vector::{PULL, positive};
 use crate::tree::Tree;
 
 /// How many points the reference cloud has.
@@ -66,61 +66,38 @@ impl TwoMoons {
     }
 }
 
-impl Membership for TwoMoons {
+impl Solid for TwoMoons {
+    const NAME: &str = "two-moons";
+    /// The box of the paper's training data: that of its moon points, widened by 0.5.
+    const BOUNDS: &[Interval] = &[(-1.627, 2.687), (-1.141, 1.648)];
+
     #[inline]
-    fn contains(&self, y: &[f64], _: &[f64]) -> bool {
+    fn holds(&self, y: &[f64]) -> bool {
         self.index.discs.contains(y)
     }
 
-    fn violation(&self, y: &[f64], _: &[f64], gradient: &mut [f64]) -> Option<f64> {
-        gradient.fill(0.0);
-        if !is_finite(y) {
-            return Some(f64::INFINITY);
-        }
-        if self.contains(y, &[]) {
-            return Some(0.0);
-        }
+    fn excess(&self, y: &[f64], gradient: &mut [f64]) -> f64 {
         let (_, offset) = self.nearest_centre(y);
         let length = offset[0].hypot(offset[1]);
         gradient[0] = offset[0] / length;
         gradient[1] = offset[1] / length;
-        Some(positive(length - RADIUS))
-    }
-}
-
-impl Set for TwoMoons {
-    fn dim(&self) -> usize {
-        2
+        positive(length - RADIUS)
     }
 
-    fn nearest(&self, y: &[f64], _: &[f64], nearest: &mut [f64]) -> bool {
-        if !is_finite(y) {
-            return false;
-        }
-        if self.contains(y, &[]) {
-            nearest.copy_from_slice(y);
-            return true;
-        }
+    fn nearest(&self, y: &[f64], nearest: &mut [f64]) {
         let (centre, offset) = self.nearest_centre(y);
         let factor = RADIUS * (1.0 - PULL) / offset[0].hypot(offset[1]);
         nearest[0] = centre[0] + factor * offset[0];
         nearest[1] = centre[1] + factor * offset[1];
-        true
-    }
-
-    /// The box of the paper's training data: that of its moon points, widened by 0.5.
-    fn bounds(&self) -> Vec<Interval> {
-        vec![(-1.627, 2.687), (-1.141, 1.648)]
-    }
-
-    fn description(&self) -> Description {
-        Description::built_in("two-moons")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::set::Set;
+    use crate::set::solid::Fixed;
+    use fabproj_core::Membership;
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
@@ -135,7 +112,7 @@ mod tests {
     #[test]
     fn membership_and_distance_agree_with_a_search_of_the_whole_cloud() {
         let cloud = cloud::two_moons(POINTS, SEED);
-        let set = TwoMoons::new();
+        let set = Fixed(TwoMoons::new());
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut gradient = [0.0; 2];
         for _ in 0..4000 {
@@ -156,7 +133,7 @@ mod tests {
     #[test]
     fn points_at_the_very_edge_are_decided_exactly() {
         let cloud = cloud::two_moons(POINTS, SEED);
-        let set = TwoMoons::new();
+        let set = Fixed(TwoMoons::new());
         let mut random = ChaCha8Rng::seed_from_u64(2);
         let mut edge = [0.0; 2];
         for _ in 0..500 {
@@ -177,14 +154,14 @@ mod tests {
 
     #[test]
     fn the_set_is_one_piece_with_a_hole() {
-        let set = TwoMoons::new();
+        let set = Fixed(TwoMoons::new());
         assert!(set.contains(&[0.0, 0.75], &[]) && set.contains(&[1.0, -0.25], &[]));
         assert!(!set.contains(&[0.5, 0.25], &[]));
     }
 
     #[test]
     fn the_area_is_the_measured_one() {
-        let set = TwoMoons::new();
+        let set = Fixed(TwoMoons::new());
         let step = 0.01;
         let cells = (-200..350).flat_map(|i| (-150..250).map(move |j| (i, j)));
         let inside = cells
