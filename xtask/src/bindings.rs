@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
 use crate::check;
 use crate::metadata::Workspace;
-use crate::python::{Environment, FRAMEWORKS, PACKAGE, SAFETY};
-use crate::shell::{Skipped, step};
+use crate::python::{Environment, FRAMEWORKS, PACKAGE, PACKAGE_BENCH, SAFETY};
+use crate::shell::{Skipped, cargo, step};
 
 /// The folder of the Python package, from the root.
 const PACKAGE_FOLDER: &str = "bindings/python";
@@ -20,14 +20,53 @@ pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let mut skipped = arguments.skipped();
     let workspace = Workspace::read()?;
     steps(&workspace, &mut skipped)?;
+    tract(&workspace)?;
     eprintln!("\n{}", skipped.summary("all tests of the bindings passed"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Exported graphs in tract. It takes minutes to compile, so that the everyday tests leave it out.
+fn tract(workspace: &Workspace) -> Result<()> {
+    let manifest = "crates/export/tests/tract/Cargo.toml";
+    let target = workspace.target_directory.join("tract");
+    step(
+        "exported graphs in tract",
+        cargo(&[
+            "run",
+            "--quiet",
+            "--manifest-path",
+            manifest,
+            "--target-dir",
+        ])
+        .arg(target),
+    )
+}
+
+#[derive(clap::Args)]
+pub struct Bench {
+    /// Rounds in which every call is timed once
+    #[arg(long, default_value_t = 31)]
+    rounds: usize,
+}
+
+/// Times calls from Python beside other runtimes.
+pub fn bench(arguments: &Bench) -> Result<ExitCode> {
+    let workspace = Workspace::read()?;
+    let environment = Environment::prepare(&PACKAGE_BENCH)?;
+    let wheel = wheel(&workspace, &environment, "release")?;
+    install(&environment, &wheel)?;
+    let mut bench = environment.script(&format!("{PACKAGE_FOLDER}/bench.py"));
+    bench.args(["--rounds", &arguments.rounds.to_string()]);
+    without_cuda(&environment, &mut bench)?;
+    step("bench of the Python package", &mut bench)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Builds the wheel once, and tests it with NumPy alone, beside the frameworks, and in Python 3.10.
 pub fn steps(workspace: &Workspace, skipped: &mut Skipped) -> Result<()> {
     let everyday = Environment::prepare(&PACKAGE)?;
-    let wheel = wheel(workspace, &everyday)?;
+    // The tests' profile: what they have compiled is used again.
+    let wheel = wheel(workspace, &everyday, "dev")?;
     install(&everyday, &wheel)?;
     step(
         "types of the Python package",
@@ -54,8 +93,7 @@ pub fn steps(workspace: &Workspace, skipped: &mut Skipped) -> Result<()> {
     }
 }
 
-/// The wheel, with the tests' profile: what the tests have compiled is used again.
-fn wheel(workspace: &Workspace, environment: &Environment) -> Result<PathBuf> {
+fn wheel(workspace: &Workspace, environment: &Environment, profile: &str) -> Result<PathBuf> {
     let folder = workspace.target_directory.join("wheels");
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
@@ -66,7 +104,7 @@ fn wheel(workspace: &Workspace, environment: &Environment) -> Result<PathBuf> {
         "build",
         "--quiet",
         "--profile",
-        "dev",
+        profile,
         "--manifest-path",
         &manifest,
     ]);
@@ -92,7 +130,7 @@ fn install(environment: &Environment, wheel: &Path) -> Result<()> {
 }
 
 /// pytest in a folder of the package; it sees what is installed, not the sources.
-fn pytest(environment: &Environment, folder: &str) -> std::process::Command {
+fn pytest(environment: &Environment, folder: &str) -> Command {
     let mut tests = environment.module("pytest");
     tests
         .args(["-q", "-p", "no:cacheprovider"])
@@ -103,6 +141,12 @@ fn pytest(environment: &Environment, folder: &str) -> std::process::Command {
 fn frameworks(environment: &Environment, wheel: &Path) -> Result<()> {
     install(environment, wheel)?;
     let mut tests = pytest(environment, "frameworks");
+    without_cuda(environment, &mut tests)?;
+    step("tests beside the frameworks", &mut tests)
+}
+
+/// Lets a program load PyTorch where CUDA's libraries are missing.
+fn without_cuda(environment: &Environment, program: &mut Command) -> Result<()> {
     if cfg!(target_os = "linux") {
         let bin = environment.interpreter().parent().unwrap_or(Path::new("."));
         let libraries = bin.with_file_name("no-cuda");
@@ -111,7 +155,7 @@ fn frameworks(environment: &Environment, wheel: &Path) -> Result<()> {
             "PyTorch without CUDA",
             environment.script(&script).arg(&libraries),
         )?;
-        tests.env(LIBRARY_PATH, libraries);
+        program.env(LIBRARY_PATH, libraries);
     }
-    step("tests beside the frameworks", &mut tests)
+    Ok(())
 }

@@ -40,8 +40,10 @@ enum Task {
     Api(api::Arguments),
     /// Compare our speed with PyTorch and ONNX Runtime, interleaved on one core
     Bench(bench::Arguments),
-    /// Build and test the Python package, alone and beside the frameworks
+    /// Build and test the Python package, alone and beside the frameworks; run exported graphs in tract
     Bindings(check::Arguments),
+    /// Compare the speed of the Python package with PyTorch, JAX, ONNX Runtime and cvxpylayers, in one run
+    BenchBindings(bindings::Bench),
     /// Test the core and the library on AArch64, emulated by QEMU
     Arm,
     /// Read mutated set files, tables and models for some minutes
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Task::Api(arguments) => api::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Bindings(arguments) => bindings::run(&arguments),
+        Task::BenchBindings(arguments) => bindings::bench(&arguments),
         Task::Arm => arm::run(),
         Task::Fuzz(arguments) => reliability::fuzz(&arguments),
         Task::Soak(arguments) => reliability::soak(&arguments),

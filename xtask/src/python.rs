@@ -66,6 +66,16 @@ pub const FRAMEWORKS: Packages = Packages {
     purpose: "to test the package with PyTorch, JAX, Gymnasium and ONNX Runtime",
 };
 
+/// What the package's speed is compared with.
+pub const PACKAGE_BENCH: Packages = Packages {
+    name: "package-bench",
+    requirements: "bindings/python/requirements-bench.txt",
+    bare: Some("bindings/python/requirements-torch.txt"),
+    oldest: (3, 11),
+    newest: None,
+    purpose: "to compare the package with PyTorch, JAX, ONNX Runtime and cvxpylayers",
+};
+
 /// The original Safety Gymnasium, for the package's wrapper.
 pub const SAFETY: Packages = Packages::exactly(
     "safety",
@@ -306,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_lists_of_packages_exist_and_are_pinned() {
-        let all = [TEST, BENCH, PACKAGE, FRAMEWORKS, SAFETY];
+        let all = [TEST, BENCH, PACKAGE, FRAMEWORKS, PACKAGE_BENCH, SAFETY];
         let bare = all.iter().filter_map(|packages| packages.bare);
         for requirements in all.iter().map(|packages| packages.requirements).chain(bare) {
             let text = stamp_text(&shell::root().join(requirements)).unwrap();

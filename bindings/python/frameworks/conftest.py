@@ -60,6 +60,22 @@ def case(request):
     return TRAINED[request.param]
 
 
+PROBLEM = """
+y = ["a", "b"]
+x = ["p", "q"]
+bounds = { a = [-2, 2], b = [-2, 2] }
+x_bounds = { p = [-2, 2], q = [-2, 2] }
+objective = { minimise = "(a - p)^2 + 2*(b - q)^2 + 0.1*a*b" }
+[[constraint]]
+expr = "a + b <= 1.4"
+"""
+
+
+@pytest.fixture(scope="session")
+def solver():
+    return fabproj.train(PROBLEM, labels=80, samples=50, progress=False).solver()
+
+
 @pytest.fixture(scope="session")
 def moons():
     return fabproj.train("two-moons", **SHORT)

@@ -49,3 +49,16 @@ def test_numbers_that_are_none_and_wrong_shapes(moons):
     assert jnp.isfinite(jax.grad(lambda y: project(y).sum())(y)).all()
     with pytest.raises(ValueError, match="`y` must have 2 numbers"):
         project(jnp.zeros(3))
+
+
+def test_a_solver_under_jit_vmap_and_grad(solver):
+    solve = fabproj.jax.solver(solver)
+    x = numpy.random.default_rng(0).normal(size=(20, 2)).astype("float32")
+    wanted = solver(x)
+    assert numpy.allclose(solve(x), wanted, atol=1e-6)
+    assert numpy.allclose(jax.jit(solve)(x), wanted, atol=1e-6)
+    assert numpy.allclose(jax.vmap(solve)(jnp.asarray(x)), wanted, atol=1e-6)
+    found = jax.jit(jax.vmap(jax.grad(lambda x: solve(x)[0])))(jnp.asarray(x))
+    assert numpy.allclose(found, solver.vjp(x, numpy.tile([1.0, 0.0], (20, 1))), atol=1e-5)
+    with pytest.raises(ValueError, match="`x` must have 2 numbers"):
+        solve(jnp.zeros(3))

@@ -122,3 +122,26 @@ def test_tensors_go_in_and_out_without_copies(moons):
     back = torch.from_dlpack(out)
     back[0] = 7.0
     assert (out[0] == 7.0).all()
+
+
+def test_a_solver_between_layers(solver, moons):
+    torch.manual_seed(0)
+    module = fabproj.torch.Solver(solver)
+    x = torch.randn(30, 2, dtype=torch.float64, requires_grad=True)
+    y = module(x)
+    assert (y.detach().numpy() == solver(x.detach().numpy())).all() and "x_dim=2" in repr(module)
+    c = torch.randn(30, 2, dtype=torch.float64)
+    y.backward(c)
+    assert numpy.allclose(x.grad.numpy(), solver.vjp(x.detach().numpy(), c.numpy()))
+    # What x has the answer (1, 0.3)? A network finds it.
+    layer = nn.Linear(1, 2)
+    network = nn.Sequential(layer, module)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.1)
+    for _ in range(100):
+        loss = (network(torch.ones(1, 1)) - torch.tensor([1.0, 0.3])).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert network(torch.ones(1, 1)).dtype == torch.float32 and loss.item() < 1e-3
+    with pytest.raises(ValueError, match=r"use model.projector\(\)"):
+        fabproj.torch.Solver(moons)

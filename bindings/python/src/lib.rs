@@ -5,8 +5,10 @@ mod arrays;
 mod errors;
 mod membership;
 mod model;
+mod problem;
 mod run;
 mod settings;
+mod solver;
 mod source;
 mod supervise;
 mod train;
@@ -25,6 +27,8 @@ mod _native {
     use crate::model::Model;
     #[pymodule_export]
     use crate::run::{Guard, Projector};
+    #[pymodule_export]
+    use crate::solver::Solver;
     #[pymodule_export]
     use crate::train::train;
 

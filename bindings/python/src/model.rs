@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fabproj::core::format::FormatError;
 use fabproj::set::{Interval, Set};
+use fabproj::solve::{GapPlan, SolverModel};
 use fabproj::{Inputs, Plan};
+use fabproj_cli::shared::{self, Loaded};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -12,11 +15,13 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::arrays::table;
 use crate::errors;
 use crate::membership::Contains;
+use crate::problem::Given;
 use crate::run::{Guard, Projector};
+use crate::solver::Solver;
 use crate::source::Region;
 use crate::supervise::{Asked, Inside, Watched, run};
 
-/// Trained networks, and the record of how they were made.
+/// What was trained for a set or a problem, and the record of how.
 ///
 /// >>> import fabproj, os, tempfile
 /// >>> model = fabproj.train("star-shaped", preset="quick", progress=False)
@@ -29,22 +34,60 @@ use crate::supervise::{Asked, Inside, Watched, run};
 #[pyclass(frozen, eq, module = "fabproj")]
 #[derive(PartialEq)]
 pub struct Model {
-    model: Arc<fabproj::Model>,
+    trained: Trained,
+}
+
+/// A model's two kinds.
+#[derive(Clone, PartialEq)]
+pub enum Trained {
+    Projector(Arc<fabproj::Model>),
+    Solver(Arc<SolverModel>),
 }
 
 impl Model {
     pub fn of(model: Arc<fabproj::Model>) -> Self {
-        Self { model }
+        let trained = Trained::Projector(model);
+        Self { trained }
+    }
+
+    pub fn of_solver(model: Arc<SolverModel>) -> Self {
+        let trained = Trained::Solver(model);
+        Self { trained }
     }
 
     pub fn read(py: Python<'_>, path: &Path) -> PyResult<Self> {
-        let model = py.detach(|| fabproj::Model::load(path));
-        let model = model.map_err(|error| errors::file(&error))?;
-        Ok(Self::of(Arc::new(model)))
+        let loaded = py.detach(|| shared::load(path));
+        Ok(match loaded.map_err(|error| errors::file(&error))? {
+            Loaded::Projector(model) => Self::of(Arc::from(model)),
+            Loaded::Solver(model) => Self::of_solver(Arc::from(model)),
+        })
     }
 
-    pub fn new_projector(&self) -> Projector {
-        Projector::new(self.model.clone())
+    pub fn new_projector(&self) -> PyResult<Projector> {
+        Ok(Projector::new(self.of_set()?.clone()))
+    }
+
+    /// The model of a set.
+    fn of_set(&self) -> PyResult<&Arc<fabproj::Model>> {
+        match &self.trained {
+            Trained::Projector(model) => Ok(model),
+            Trained::Solver(model) => Err(errors::value(format!(
+                "this model solves the problem {}: use model.solver()",
+                model.record().problem.name()
+            ))),
+        }
+    }
+
+    /// The model of a problem.
+    fn of_problem(&self) -> PyResult<&Arc<SolverModel>> {
+        match &self.trained {
+            Trained::Solver(model) => Ok(model),
+            Trained::Projector(model) => Err(errors::value(format!(
+                "this model projects onto the set {}, it was trained without an objective: use \
+                 model.projector() or model.guard()",
+                model.record().set().name()
+            ))),
+        }
     }
 
     /// A model in a few words.
@@ -73,8 +116,9 @@ impl Model {
         bounds: Option<Vec<Interval>>,
         x_bounds: Option<Vec<Interval>>,
     ) -> PyResult<Region> {
-        let record = self.model.record();
-        let own = self.model.set().ok();
+        let model = self.of_set()?;
+        let record = model.record();
+        let own = model.set().ok();
         let missing = || {
             errors::value(
                 "the region of inputs is not known: pass bounds=[(low, high), ...], as to train, or the inputs \
@@ -86,7 +130,7 @@ impl Model {
         let x_bounds = match (x_bounds, &own) {
             (Some(x_bounds), _) => x_bounds,
             (None, Some(set)) => set.x_bounds(),
-            (None, None) if self.model.projector().x_dim() == 0 => Vec::new(),
+            (None, None) if model.projector().x_dim() == 0 => Vec::new(),
             (None, None) => return Err(missing()),
         };
         Ok(Region {
@@ -109,13 +153,12 @@ impl Model {
         let contains = contains.map(Contains);
         let inside = Inside {
             contains: contains.as_ref(),
-            progress: None,
-            threads: None,
+            ..Inside::default()
         };
         match region {
             Some(region) => run(py, &inside, |outside| work(&Asked { region, outside })),
             None => {
-                let set = self.model.set();
+                let set = self.of_set()?.set();
                 let set =
                     set.map_err(|error| errors::value(format!("{error}; pass it with contains=")))?;
                 run(py, &inside, |outside| work(&Watched { set, outside }))
@@ -134,26 +177,40 @@ impl Model {
 
     /// Writes a model file, as a whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let saved = py.detach(|| self.model.save(path));
+        let saved = py.detach(|| match &self.trained {
+            Trained::Projector(model) => model.save(path),
+            Trained::Solver(model) => model.save(path),
+        });
         saved.map_err(|error| errors::file(&error))
     }
 
     /// Reads the bytes of a model file.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        let model = fabproj::Model::from_bytes(bytes).map_err(errors::value)?;
-        Ok(Self::of(Arc::new(model)))
+        match fabproj::Model::from_bytes(bytes) {
+            Err(FormatError::Solver) => {
+                let model = SolverModel::from_bytes(bytes).map_err(errors::value)?;
+                Ok(Self::of_solver(Arc::new(model)))
+            }
+            model => Ok(Self::of(Arc::new(model.map_err(errors::value)?))),
+        }
     }
 
     /// The bytes of the model file; the same model gives the same bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.model.to_bytes().map_err(errors::value)?;
-        Ok(PyBytes::new(py, &bytes))
+        Ok(PyBytes::new(py, &self.bytes()?))
     }
 
     /// The form that runs, without tests of its outputs.
-    fn projector(&self) -> Projector {
+    fn projector(&self) -> PyResult<Projector> {
         self.new_projector()
+    }
+
+    /// The form of a problem's model that answers. A model file cannot hold callables: pass the `Problem` again.
+    #[pyo3(signature = (problem=None))]
+    fn solver(&self, problem: Option<&Bound<'_, PyAny>>) -> PyResult<Solver> {
+        let problem = problem.filter(|problem| !problem.is_none());
+        Solver::new(self.of_problem()?.clone(), problem)
     }
 
     /// A projector whose outputs have all passed a membership test: that of the model's set, or a callable
@@ -176,13 +233,16 @@ impl Model {
                 found.name()?
             )));
         }
-        Guard::new(py, self.model.clone(), contains, keep_feasible)
+        Guard::new(py, self.of_set()?.clone(), contains, keep_feasible)
     }
 
     /// Measures how often the projector is right, and returns the model with that certificate.
     ///
     /// Inputs are drawn from the region of the set, or are your own: rows y (and x), with a name for them.
     /// `contains` decides instead of the model's set; it needs bounds where the model does not know its region.
+    ///
+    /// Of a problem's model: how far answers are from optimal at fresh x. That takes samples and seed, and the
+    /// `problem` where it was given by callables.
     ///
     /// >>> import fabproj, numpy
     /// >>> model = fabproj.train("star-shaped", preset="quick", progress=False)
@@ -191,7 +251,7 @@ impl Model {
     /// (1000, 'normal')
     #[pyo3(signature = (
         *, samples=None, confidence=None, seed=0, y=None, x=None, name="rows", contains=None, bounds=None,
-        x_bounds=None
+        x_bounds=None, problem=None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn certify(
@@ -206,7 +266,19 @@ impl Model {
         contains: Option<Py<PyAny>>,
         bounds: Option<Vec<Interval>>,
         x_bounds: Option<Vec<Interval>>,
+        problem: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        if let Trained::Solver(model) = &self.trained {
+            if confidence.is_some() || y.is_some() || x.is_some() || contains.is_some() {
+                return Err(errors::value(
+                    "this model solves a problem: certify takes samples, seed and problem",
+                ));
+            }
+            return certify_solver(py, model, problem, samples, seed);
+        }
+        if problem.is_some() {
+            self.of_problem()?;
+        }
         let rows = |object: Option<&Bound<'_, PyAny>>, name| {
             object.map_or(Ok(Vec::new()), |object| {
                 Ok::<_, PyErr>(table(object, name)?.0)
@@ -232,7 +304,7 @@ impl Model {
             Some(_) => Some(self.region(bounds, x_bounds)?),
             None => None,
         };
-        let mut model = (*self.model).clone();
+        let mut model = (**self.of_set()?).clone();
         let certified = self.with_set(py, contains, region, |set| {
             model.certify(set, &plan).map(drop)
         })?;
@@ -243,22 +315,38 @@ impl Model {
     /// How often the projector is right; None if that was not measured.
     #[getter]
     fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(certificate) = self.model.certificate() else {
+        let written = match &self.trained {
+            Trained::Projector(model) => model
+                .certificate()
+                .map(|it| (serde_json::to_string(it), shared::certificate_text(it))),
+            Trained::Solver(model) => (model.record().certificate.as_ref())
+                .map(|it| (serde_json::to_string(it), shared::gap_text(it))),
+        };
+        let Some((json, text)) = written else {
             return Ok(None);
         };
-        let json = serde_json::to_string(certificate).map_err(errors::value)?;
-        let text = fabproj_cli::shared::certificate_text(certificate);
-        record(py, "Certificate", &json, &text).map(Some)
+        record(py, "Certificate", &json.map_err(errors::value)?, &text).map(Some)
     }
 
     /// All that is known about the model, as a dict that prints itself as a table.
     fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let size = self.model.to_bytes().map_err(errors::value)?.len() as u64;
-        let name = self.model.record().set().name();
+        let size = self.bytes()?.len() as u64;
         let failed = |error: anyhow::Error| errors::command(&error);
-        let json = fabproj_cli::shared::model_json(&self.model, &name, size).map_err(failed)?;
-        let text = fabproj_cli::shared::model_text(&self.model, &name, size).map_err(failed)?;
-        record(py, "Inspection", &json.to_string(), &text)
+        let (json, text) = match &self.trained {
+            Trained::Projector(model) => {
+                let name = model.record().set().name();
+                (
+                    shared::model_json(model, &name, size),
+                    shared::model_text(model, &name, size).map_err(failed)?,
+                )
+            }
+            Trained::Solver(model) => {
+                let name = model.record().problem.name();
+                let text = shared::solver_text(model, &name, size);
+                (shared::solver_json(model, &name, size), text)
+            }
+        };
+        record(py, "Inspection", &json.map_err(failed)?.to_string(), &text)
     }
 
     /// Draws the set, what the projector does, and the latent space: a figure that notebooks show by themselves.
@@ -275,8 +363,9 @@ impl Model {
             Some(_) => Some(self.region(bounds, x_bounds)?),
             None => None,
         };
+        let model = self.of_set()?;
         let svg = self.with_set(py, contains, region, |set| {
-            fabproj_plot::draw(&self.model, set, seed)
+            fabproj_plot::draw(model, set, seed)
         })?;
         let svg = svg.map_err(errors::value)?;
         let class = py
@@ -288,31 +377,49 @@ impl Model {
     /// Dimension of y.
     #[getter]
     fn dim(&self) -> usize {
-        self.model.projector().dim()
+        match &self.trained {
+            Trained::Projector(model) => model.projector().dim(),
+            Trained::Solver(model) => model.weights().dim,
+        }
     }
 
     /// Dimension of x; 0 for a fixed set.
     #[getter]
     fn x_dim(&self) -> usize {
-        self.model.projector().x_dim()
+        match &self.trained {
+            Trained::Projector(model) => model.projector().x_dim(),
+            Trained::Solver(model) => model.weights().x_dim,
+        }
     }
 
     /// Names of the coordinates of y.
     #[getter]
-    fn names(&self) -> Vec<String> {
-        self.model.record().names.clone()
+    fn names(&self) -> &[String] {
+        match &self.trained {
+            Trained::Projector(model) => &model.record().names,
+            Trained::Solver(model) => &model.record().names,
+        }
     }
 
     /// Names of the coordinates of x.
     #[getter]
-    fn x_names(&self) -> Vec<String> {
-        self.model.record().x_names.clone()
+    fn x_names(&self) -> &[String] {
+        match &self.trained {
+            Trained::Projector(model) => &model.record().x_names,
+            Trained::Solver(model) => &model.record().x_names,
+        }
     }
 
     /// Whether the training met its own goals.
     #[getter]
     fn met_goals(&self) -> bool {
-        self.model.met_goals()
+        match &self.trained {
+            Trained::Projector(model) => model.met_goals(),
+            Trained::Solver(model) => {
+                let record = model.record();
+                record.training.chosen.worst_gap <= record.settings.goal
+            }
+        }
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
@@ -322,8 +429,57 @@ impl Model {
     }
 
     fn __repr__(&self) -> String {
-        format!("<fabproj.Model {}>", Self::text(&self.model))
+        match &self.trained {
+            Trained::Projector(model) => format!("<fabproj.Model {}>", Self::text(model)),
+            Trained::Solver(model) => {
+                let (record, weights) = (model.record(), model.weights());
+                let name = record.problem.name();
+                let (dim, x_dim, seed) = (weights.dim, weights.x_dim, record.settings.seed);
+                format!("<fabproj.Model solver of {name}: y of {dim}, x of {x_dim}, seed {seed}>")
+            }
+        }
     }
+}
+
+impl Model {
+    fn bytes(&self) -> PyResult<Vec<u8>> {
+        let bytes = match &self.trained {
+            Trained::Projector(model) => model.to_bytes(),
+            Trained::Solver(model) => model.to_bytes(),
+        };
+        bytes.map_err(errors::value)
+    }
+}
+
+/// Measures the gap of a solver's answers.
+fn certify_solver(
+    py: Python<'_>,
+    model: &SolverModel,
+    given: Option<&Bound<'_, PyAny>>,
+    samples: Option<usize>,
+    seed: u64,
+) -> PyResult<Model> {
+    let mut plan = GapPlan::default();
+    plan.samples = samples.unwrap_or(plan.samples);
+    plan.seed = seed;
+    let given = match given {
+        Some(object) => Given::of(object)?,
+        None => Given::of_library(
+            model
+                .problem()
+                .map_err(|error| errors::value(format!("{error}; pass it with problem=")))?,
+        ),
+    };
+    let inside = Inside {
+        problem: given.callables.as_deref(),
+        ..Inside::default()
+    };
+    let mut model = model.clone();
+    let certified = run(py, &inside, |outside| {
+        model.certify(&given.outside(outside), &plan).map(drop)
+    })?;
+    certified.map_err(errors::value)?;
+    Ok(Model::of_solver(Arc::new(model)))
 }
 
 /// A dict that prints itself as the command line prints it.

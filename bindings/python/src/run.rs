@@ -23,13 +23,18 @@ const FEW_ROWS: usize = 16;
 const KEPT_WORKSPACES: usize = 8;
 
 /// Workspaces between calls.
-#[derive(Default)]
-struct Workspaces(Mutex<Vec<Workspace>>);
+pub struct Workspaces<W>(Mutex<Vec<W>>);
 
-impl Workspaces {
+impl<W> Default for Workspaces<W> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<W> Workspaces<W> {
     /// Runs with a workspace. Where another thread is just taking one, or a fork has left the lock closed, a new
     /// one is made.
-    fn with<R>(&self, new: impl FnOnce() -> Workspace, run: impl FnOnce(&mut Workspace) -> R) -> R {
+    pub fn with<R>(&self, new: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> R) -> R {
         let kept = self.0.try_lock().ok().and_then(|mut all| all.pop());
         let mut workspace = kept.unwrap_or_else(new);
         let result = run(&mut workspace);
@@ -113,19 +118,25 @@ pub fn caught<R, E: ToString>(run: impl FnOnce() -> Result<R, E>) -> PyResult<R>
 }
 
 /// A member of one of the enumerations of outcomes.
-fn member<'py>(py: Python<'py>, class: &'static str, code: u8) -> PyResult<Bound<'py, PyAny>> {
-    type Members = Vec<Py<PyAny>>;
-    static RAW: PyOnceLock<Members> = PyOnceLock::new();
-    static GUARDED: PyOnceLock<Members> = PyOnceLock::new();
-    let place = if class == "Outcome" { &GUARDED } else { &RAW };
+pub fn member<'py>(py: Python<'py>, class: &'static str, code: u8) -> PyResult<Bound<'py, PyAny>> {
+    type Members = Vec<(u8, Py<PyAny>)>;
+    static MEMBERS: [PyOnceLock<Members>; 3] = [const { PyOnceLock::new() }; 3];
+    let place = match class {
+        "RawOutcome" => &MEMBERS[0],
+        "Outcome" => &MEMBERS[1],
+        _ => &MEMBERS[2],
+    };
     let members = place.get_or_try_init(py, || {
         let class = py.import("fabproj._outcomes")?.getattr(class)?;
-        let members = class.try_iter()?;
-        members
-            .map(|member| member.map(Bound::unbind))
-            .collect::<PyResult<Members>>()
+        let members = class.try_iter()?.map(|member| {
+            let member = member?;
+            Ok((member.extract()?, member.unbind()))
+        });
+        members.collect::<PyResult<Members>>()
     })?;
-    Ok(members[usize::from(code)].bind(py).clone())
+    let found = members.iter().find(|(number, _)| *number == code);
+    let (_, member) = found.ok_or_else(|| errors::value(format!("no {class} is {code}")))?;
+    Ok(member.bind(py).clone())
 }
 
 /// A trained map onto a feasible set. Its outputs are not tested: `Model.guard` makes a `Guard` that does that.
@@ -134,11 +145,11 @@ fn member<'py>(py: Python<'py>, class: &'static str, code: u8) -> PyResult<Bound
 /// >>> model = fabproj.train("star-shaped", preset="quick", progress=False)
 /// >>> y, outcome = model.projector().project([3.0, 0.5])
 /// >>> outcome
-/// <RawOutcome.CLAMPED: 1>
+/// <RawOutcome.CLAMPED: 17>
 #[pyclass(frozen, module = "fabproj")]
 pub struct Projector {
     model: Arc<fabproj::Model>,
-    workspaces: Workspaces,
+    workspaces: Workspaces<Workspace>,
 }
 
 impl Projector {
@@ -155,8 +166,9 @@ impl Runner for Projector {
     const OUTCOMES: &'static str = "RawOutcome";
     const UNKNOWN: RawOutcome = RawOutcome::NotFinite;
 
+    /// Beyond all numbers of guards: a raw outcome never counts as verified.
     fn code(outcome: RawOutcome) -> u8 {
-        outcome as u8
+        16 + outcome as u8
     }
 
     fn dimensions(&self) -> (usize, usize) {
@@ -191,7 +203,7 @@ impl Projector {
     /// Reads a model file.
     #[staticmethod]
     fn load(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Self> {
-        Ok(Model::read(py, &path)?.new_projector())
+        Model::read(py, &path)?.new_projector()
     }
 
     /// Projects one point of shape (dim,) or points of shape (..., dim). Returns the points and what was done: a
@@ -203,7 +215,7 @@ impl Projector {
     /// >>> projector = fabproj.train("star-shaped", preset="quick", progress=False).projector()
     /// >>> y, outcomes = projector.project([[3.0, 0.5], [0.1, 0.0], [float("nan"), 0.0]])
     /// >>> outcomes
-    /// array([1, 0, 2], dtype=uint8)
+    /// array([17, 16, 18], dtype=uint8)
     #[pyo3(signature = (y, x=None))]
     fn project<'py>(
         &self,
@@ -221,6 +233,14 @@ impl Projector {
         x: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         project(self, y, x)?.get_item(0)
+    }
+
+    /// Projects so often without returning to Python: what the bench compares calls with.
+    fn _repeat(&self, y: &Bound<'_, PyAny>, times: usize) -> PyResult<()> {
+        match Array::of(y, "y")? {
+            Array::Single(y) => self.repeat(&Points::new(y, None, self.dimensions())?, times),
+            Array::Double(y) => self.repeat(&Points::new(y, None, self.dimensions())?, times),
+        }
     }
 
     /// The gradients of a loss with respect to y and x, from its gradient with respect to the projections.
@@ -271,6 +291,19 @@ impl Projector {
 }
 
 impl Projector {
+    fn repeat<T: Number>(&self, points: &Points<'_, T>, times: usize) -> PyResult<()> {
+        let y = points.y.numbers();
+        let mut out = y.to_vec();
+        let rows: usize = points.y.lead().iter().product();
+        let mut outcomes = vec![Self::UNKNOWN; rows];
+        caught(|| {
+            (0..times).try_for_each(|_| match points.y.lead() {
+                [] => self.one(y, &[], &mut out).map(drop),
+                _ => self.rows(y, &[], &mut out, &mut outcomes),
+            })
+        })
+    }
+
     fn vjp_as<'py, T: Number>(
         &self,
         y: Bound<'py, PyArrayDyn<T>>,
@@ -342,7 +375,7 @@ pub struct Guard {
     guard: fabproj::Guard<Test>,
     contains: Option<Py<PyAny>>,
     keep_feasible: bool,
-    workspaces: Workspaces,
+    workspaces: Workspaces<Workspace>,
 }
 
 impl Guard {

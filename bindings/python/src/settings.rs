@@ -1,9 +1,12 @@
 //! Settings from keyword arguments.
 
 use fabproj::Settings;
+use fabproj::solve::SolveSettings;
 use fabproj::support::{did_you_mean, near_names};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::errors::value;
@@ -34,11 +37,7 @@ pub fn settings(
         }
     };
     let name = base.preset;
-    let mut fields = serde_json::to_value(&base).map_err(value)?;
-    for (key, setting) in changes.into_iter().flatten() {
-        change(&mut fields, &key.extract::<String>()?, &setting)?;
-    }
-    let adjusted: Settings = serde_json::from_value(fields).map_err(value)?;
+    let adjusted = adjusted(&base, changes)?;
     let settings = Settings {
         seed,
         preset: name,
@@ -48,12 +47,48 @@ pub fn settings(
     Ok(settings)
 }
 
-fn change(fields: &mut Value, key: &str, setting: &Bound<'_, PyAny>) -> PyResult<()> {
+/// The settings of a solver's training with those changed that `changes` names.
+pub fn of_solver(
+    preset: &str,
+    seed: u64,
+    changes: Option<&Bound<'_, PyDict>>,
+) -> PyResult<SolveSettings> {
+    if preset != PRESETS[0] {
+        return Err(value(format!(
+            "preset=\"{preset}\" is for sets, this is a problem: leave it out, or set labels=, goal= or \
+             max_steps="
+        )));
+    }
+    let mut settings = adjusted(&SolveSettings::default(), changes)?;
+    settings.seed = seed;
+    Ok(settings)
+}
+
+fn adjusted<S: Serialize + DeserializeOwned>(
+    base: &S,
+    changes: Option<&Bound<'_, PyDict>>,
+) -> PyResult<S> {
+    let mut fields = serde_json::to_value(base).map_err(value)?;
+    for (key, setting) in changes.into_iter().flatten() {
+        change::<S>(&mut fields, &key.extract::<String>()?, &setting)?;
+    }
+    serde_json::from_value(fields).map_err(value)
+}
+
+fn change<S: DeserializeOwned>(
+    fields: &mut Value,
+    key: &str,
+    setting: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let py = setting.py();
     let Value::Object(map) = fields else {
         return Ok(());
     };
-    let name = key.replace('_', "-");
+    let with_hyphens = key.replace('_', "-");
+    let name = match map.contains_key(key) {
+        true => key.to_owned(),
+        false => with_hyphens,
+    };
     if name != UNWRITTEN && !map.contains_key(&name) {
         let near = near_names(&name, map.keys().map(String::as_str));
         let near: Vec<_> = near.iter().map(|name| name.replace('-', "_")).collect();
@@ -67,7 +102,7 @@ fn change(fields: &mut Value, key: &str, setting: &Bound<'_, PyAny>) -> PyResult
         .call_method1("dumps", (setting,))?
         .extract()?;
     map.insert(name, serde_json::from_str(&text).map_err(value)?);
-    serde_json::from_value::<Settings>(fields.clone())
+    serde_json::from_value::<S>(fields.clone())
         .map_err(|error| value(format!("{key}={}: {error}", setting)))?;
     Ok(())
 }

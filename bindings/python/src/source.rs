@@ -1,18 +1,26 @@
-//! What `train` takes as a set: a name, a file, a text, labelled points, or a callable.
+//! What `train` takes as a set or problem: a name, a file, a text, labelled points, or callables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use fabproj::labelled::{Columns, LabelledData, is_labelled_file, read};
 use fabproj::set::{Interval, Set, from_toml};
+use fabproj::solve::Problem;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::arrays::{Array, table};
 use crate::errors::{self, value, wrong_type};
+use crate::problem::{Given, is_problem};
 
 /// The first argument of `train`.
 pub enum Source {
+    Set(SetSource),
+    Problem(Box<Given>),
+}
+
+/// A set to train for.
+pub enum SetSource {
     /// A set that the library can ask by itself.
     Known(Arc<dyn Set>),
     /// Labelled points, from which a set is learned first; with its name.
@@ -50,14 +58,18 @@ impl Source {
         if let Ok(pair) = object.cast::<PyTuple>() {
             return points(pair, about);
         }
+        if is_problem(object)? {
+            return Ok(Self::Problem(Box::new(Given::of(object)?)));
+        }
         if object.is_callable() {
-            return Ok(Self::Callable(object.clone().unbind(), about.region()?));
+            let callable = SetSource::Callable(object.clone().unbind(), about.region()?);
+            return Ok(Self::Set(callable));
         }
         match object.extract::<PathBuf>() {
             Ok(path) => named(&path.to_string_lossy()),
             Err(_) => Err(wrong_type(format!(
-                "the set must be a name, a set file or its text, a pair of arrays (y, label) or a callable, \
-                 found {}",
+                "the set must be a name, a set or problem file or its text, a pair of arrays (y, label), a \
+                 callable or a fabproj.Problem, found {}",
                 object.get_type().name()?
             ))),
         }
@@ -67,23 +79,32 @@ impl Source {
 /// A name, a file, or the text of one.
 fn named(text: &str) -> PyResult<Source> {
     let path = PathBuf::from(text);
+    let failed = |error: anyhow::Error| errors::command(&error);
     if text.contains('\n') {
-        return Ok(Source::Known(
-            from_toml(text).map_err(|error| errors::set(&error))?,
-        ));
+        if fabproj_cli::shared::has_objective(text) {
+            let problem = Problem::from_toml(text).map_err(|error| errors::set(&error))?;
+            return Ok(of_library(problem));
+        }
+        let set = from_toml(text).map_err(|error| errors::set(&error))?;
+        return Ok(Source::Set(SetSource::Known(set)));
     }
     if is_labelled_file(&path) {
         let (data, _) = read(&path, &Columns::default())
             .and_then(|data| data.clean())
             .map_err(|error| errors::labelled(&error))?;
         let name = path.file_name().unwrap_or_default();
-        return Ok(Source::Points(
-            name.to_string_lossy().into_owned(),
-            Box::new(data),
-        ));
+        let name = name.to_string_lossy().into_owned();
+        return Ok(Source::Set(SetSource::Points(name, Box::new(data))));
     }
-    let set = fabproj_cli::shared::set(text).map_err(|error| errors::command(&error))?;
-    Ok(Source::Known(set))
+    if let Some(problem) = fabproj_cli::shared::problem(text).map_err(failed)? {
+        return Ok(of_library(problem));
+    }
+    let set = fabproj_cli::shared::set(text).map_err(failed)?;
+    Ok(Source::Set(SetSource::Known(set)))
+}
+
+fn of_library(problem: Problem) -> Source {
+    Source::Problem(Box::new(Given::of_library(problem)))
 }
 
 /// Labelled points.
@@ -111,7 +132,7 @@ fn points(pair: &Bound<'_, PyTuple>, about: About<'_, '_>) -> PyResult<Source> {
     let data = LabelledData::new(names, y, x_names, x, labels)
         .map_err(|error| errors::labelled(&error))?;
     let name = about.name.unwrap_or_else(|| "points".to_owned());
-    Ok(Source::Points(name, Box::new(data)))
+    Ok(Source::Set(SetSource::Points(name, Box::new(data))))
 }
 
 /// Labels of bool, or of 0 and 1.

@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
@@ -19,6 +20,7 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 use crate::membership::{Contains, Raised, wait_for_the_end};
+use crate::problem::{Callables, What};
 use crate::source::Region;
 
 /// How often signals are looked for.
@@ -37,7 +39,13 @@ struct Question {
     y: Vec<f64>,
     x: Vec<f64>,
     rows: usize,
-    reply: SyncSender<Vec<bool>>,
+    reply: Reply,
+}
+
+/// What is asked, and where the answer goes.
+enum Reply {
+    Contains(SyncSender<Vec<bool>>),
+    Numbers(What, SyncSender<Vec<f64>>),
 }
 
 /// A value of an event.
@@ -47,20 +55,23 @@ pub enum Field {
 }
 
 /// What the work sees of the outside.
-pub struct Outside<'a> {
+#[derive(Clone)]
+pub struct Outside {
     /// Set once the work should save its state and end.
-    pub stop: &'a AtomicBool,
+    pub stop: Arc<AtomicBool>,
     /// Set once it should end at once.
-    abort: &'a AtomicBool,
+    abort: Arc<AtomicBool>,
     messages: Sender<Message>,
 }
 
 /// Unwinds from work that must end at once.
 struct Abandoned;
 
-/// What answers for a callable and hears events.
+/// What answers for callables and hears events.
+#[derive(Default)]
 pub struct Inside<'a> {
     pub contains: Option<&'a Contains>,
+    pub problem: Option<&'a Callables>,
     pub progress: Option<&'a Py<PyAny>>,
     pub threads: Option<usize>,
 }
@@ -69,26 +80,26 @@ pub struct Inside<'a> {
 pub fn run<R: Send>(
     py: Python<'_>,
     inside: &Inside<'_>,
-    work: impl FnOnce(&Outside<'_>) -> R + Send,
+    work: impl FnOnce(&Outside) -> R + Send,
 ) -> PyResult<R> {
     // A pool of its own: the threads of a shared one would not survive a fork.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(inside.threads.unwrap_or(0));
     let pool = pool.build().map_err(|error| {
         PyRuntimeError::new_err(format!("cannot start the threads of the training: {error}"))
     })?;
-    let (stop, abort) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (stop, abort) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
     let (messages, received) = channel();
-    let outside = Outside {
-        stop: &stop,
-        abort: &abort,
-        messages,
-    };
     let supervisor = Supervisor {
         inside,
-        stop: &stop,
-        abort: &abort,
+        stop: stop.clone(),
+        abort: abort.clone(),
         failure: None,
         stopped: None,
+    };
+    let outside = Outside {
+        stop,
+        abort,
+        messages,
     };
     py.detach(move || {
         thread::scope(|scope| {
@@ -116,8 +127,8 @@ fn finish<R>(result: Result<R, Box<dyn Any + Send>>, failure: Option<PyErr>) -> 
 
 struct Supervisor<'a> {
     inside: &'a Inside<'a>,
-    stop: &'a AtomicBool,
-    abort: &'a AtomicBool,
+    stop: Arc<AtomicBool>,
+    abort: Arc<AtomicBool>,
     /// What will be raised.
     failure: Option<PyErr>,
     /// When the work was told to stop.
@@ -167,16 +178,21 @@ impl Supervisor<'_> {
     /// Answers a question; a question without an answer ends the work.
     fn answer(&mut self, question: Question) {
         let Question { y, x, rows, reply } = question;
-        let Some(contains) = self.inside.contains else {
-            return;
-        };
         if self.abort.load(Ordering::Relaxed) {
             return;
         }
-        match self.attached(|py| contains.ask(py, &y, &x, rows)) {
-            // Who has asked may be gone.
-            Ok(answers) => drop(reply.send(answers)),
-            Err(error) => self.fail(error, true),
+        // Who has asked may be gone.
+        let answered = match (reply, self.inside.contains, self.inside.problem) {
+            (Reply::Contains(reply), Some(contains), _) => self
+                .attached(|py| contains.ask(py, &y, &x, rows))
+                .map(|answers| drop(reply.send(answers))),
+            (Reply::Numbers(what, reply), _, Some(problem)) => self
+                .attached(|py| problem.ask(py, what, &y, &x, rows))
+                .map(|answers| drop(reply.send(answers))),
+            _ => return,
+        };
+        if let Err(error) = answered {
+            self.fail(error, true);
         }
     }
 
@@ -210,17 +226,32 @@ fn tell(py: Python<'_>, progress: &Py<PyAny>, fields: Vec<(&'static str, Field)>
     progress.call1(py, (event,)).map(drop)
 }
 
-impl Outside<'_> {
+impl Outside {
     /// Ends work that was told to end at once.
-    fn check(&self) {
+    pub fn check(&self) {
         if self.abort.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Abandoned));
         }
     }
 
-    fn ask(&self, y: &[f64], x: &[f64], rows: usize) -> Vec<bool> {
-        let (reply, answer) = sync_channel(1);
-        let (y, x) = (y.to_vec(), x.to_vec());
+    fn contains(&self, y: &[f64], x: &[f64], rows: usize) -> Vec<bool> {
+        self.ask(y, x, rows, Reply::Contains)
+    }
+
+    /// Values or derivatives of a problem's callables.
+    pub fn numbers(&self, what: What, y: &[f64], x: &[f64], rows: usize) -> Vec<f64> {
+        self.ask(y, x, rows, |reply| Reply::Numbers(what, reply))
+    }
+
+    fn ask<T>(
+        &self,
+        y: &[f64],
+        x: &[f64],
+        rows: usize,
+        reply: impl FnOnce(SyncSender<Vec<T>>) -> Reply,
+    ) -> Vec<T> {
+        let (sender, answer) = sync_channel(1);
+        let (y, x, reply) = (y.to_vec(), x.to_vec(), reply(sender));
         let question = Message::Question(Question { y, x, rows, reply });
         let sent = self.messages.send(question);
         match sent.ok().and_then(|()| answer.recv().ok()) {
@@ -230,7 +261,7 @@ impl Outside<'_> {
     }
 }
 
-impl Observer for Outside<'_> {
+impl Observer for Outside {
     fn observe(&self, event: &Event) {
         let text = |text: &str| Field::Text(text.to_owned());
         let fields = match event {
@@ -270,7 +301,7 @@ impl Observer for Outside<'_> {
 /// A known set that can be abandoned at every question.
 pub struct Watched<'a, S> {
     pub set: S,
-    pub outside: &'a Outside<'a>,
+    pub outside: &'a Outside,
 }
 
 impl<S: Set> Membership for Watched<'_, S> {
@@ -351,16 +382,16 @@ impl<S: Set> Set for Watched<'_, S> {
 /// The set of a callable, which the waiting thread asks.
 pub struct Asked<'a> {
     pub region: Region,
-    pub outside: &'a Outside<'a>,
+    pub outside: &'a Outside,
 }
 
 impl Membership for Asked<'_> {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
-        self.outside.ask(y, x, 1)[0]
+        self.outside.contains(y, x, 1)[0]
     }
 
     fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
-        inside.copy_from_slice(&self.outside.ask(y, x, inside.len()));
+        inside.copy_from_slice(&self.outside.contains(y, x, inside.len()));
     }
 }
 

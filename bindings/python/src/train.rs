@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fabproj::labelled::{LabelledSettings, learn};
 use fabproj::set::{Counted, Interval, Set};
-use fabproj::{Checkpoints, Session, Settings, TrainError, train_with};
+use fabproj::solve::{GapPlan, Problem, SolveSettings, train_with as train_solver};
+use fabproj::{Checkpoints, Event, Session, Settings, TrainError, train_with};
 use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -13,8 +14,9 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::membership::Contains;
 use crate::model::Model;
+use crate::problem::Given;
 use crate::settings;
-use crate::source::{About, Source};
+use crate::source::{About, SetSource, Source};
 use crate::supervise::{Asked, Inside, Outside, Watched, run};
 
 /// The state of the last training that was interrupted, for `resume=True` without a folder.
@@ -23,15 +25,17 @@ static INTERRUPTED: Mutex<Option<Arc<Checkpoints>>> = Mutex::new(None);
 /// Steps of the discriminator of labelled points with a quick preset, as in the command line.
 const QUICK_STEPS: u64 = 1500;
 
-/// Trains a model for a set and certifies it.
+/// Trains a model for a set or a problem and certifies it.
 ///
 /// The set is the name of a built-in one (`fabproj sets` lists them), a set file (.toml) or its text, labelled
 /// points (a file, or a pair of arrays (y, label), with x= where the set depends on x), or a callable
 /// contains(y) -> bool array of rows of y (contains(y, x) with x_bounds). A callable needs bounds: one interval
 /// (low, high) for each coordinate of y.
 ///
+/// A problem is a file with an objective, its text, or a `fabproj.Problem` of callables: `Model.solver` answers it.
+///
 /// preset is "default", "small", "quick" or "quick-small"; further keywords are single settings, such as
-/// phase_two=9000. The same seed gives the same model, bit for bit.
+/// phase_two=9000, or for a problem labels, goal and max_steps. The same seed gives the same model, bit for bit.
 ///
 /// Ctrl-C stops the training and keeps its state; the same call with resume=True goes on. The state is in memory,
 /// or in the folder `checkpoint` if one is named. progress is True, False, or a callable that gets events as
@@ -67,7 +71,6 @@ pub fn train(
     resume: bool,
     settings: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Model> {
-    let settings = settings::settings(preset, seed, settings)?;
     let about = About {
         bounds,
         x_bounds,
@@ -77,22 +80,31 @@ pub fn train(
         x,
     };
     let source = Source::of(set, about)?;
+    let task = match source {
+        Source::Set(set) => Task::Set(set, Box::new(settings::settings(preset, seed, settings)?)),
+        Source::Problem(problem) => {
+            Task::Problem(problem, settings::of_solver(preset, seed, settings)?)
+        }
+    };
     if threads == Some(0) {
         return Err(errors::value("threads=0: choose at least 1"));
     }
     let checkpoints = open(checkpoint.as_ref(), resume)?;
-    let contains = match &source {
-        Source::Callable(callable, _) => Some(Contains(callable.clone_ref(py))),
+    let contains = match &task {
+        Task::Set(SetSource::Callable(callable, _), _) => Some(Contains(callable.clone_ref(py))),
         _ => None,
     };
     let inside = Inside {
         contains: contains.as_ref(),
+        problem: match &task {
+            Task::Problem(problem, _) => problem.callables.as_deref(),
+            Task::Set(..) => None,
+        },
         progress: progress.as_ref(),
         threads,
     };
-    let plan = Plan { settings, samples };
     let result = run(py, &inside, |outside| {
-        plan.run(&source, outside, &checkpoints)
+        task.run(samples, outside, &checkpoints)
     });
     match result {
         Ok(trained) => {
@@ -102,7 +114,7 @@ pub fn train(
                 let removed = checkpoints.remove();
                 removed.map_err(|error| errors::system(error.kind(), error.to_string()))?;
             }
-            Ok(Model::of(Arc::new(model)))
+            Ok(model)
         }
         Err(error) => {
             if checkpoint.is_none() {
@@ -154,51 +166,75 @@ fn open(folder: Option<&PathBuf>, resume: bool) -> PyResult<Arc<Checkpoints>> {
     Ok(Arc::new(opened))
 }
 
-/// What is trained and certified.
-struct Plan {
-    settings: Settings,
-    samples: Option<usize>,
+/// What is trained and certified, and how.
+enum Task {
+    Set(SetSource, Box<Settings>),
+    Problem(Box<Given>, SolveSettings),
 }
 
-impl Plan {
+impl Task {
     fn run(
         &self,
-        source: &Source,
-        outside: &Outside<'_>,
+        samples: Option<usize>,
+        outside: &Outside,
         checkpoints: &Checkpoints,
-    ) -> Result<fabproj::Model, TrainError> {
+    ) -> Result<Model, TrainError> {
         let session = Session::new()
             .observe(outside)
-            .stop(outside.stop)
+            .stop(&outside.stop)
             .checkpoints(checkpoints);
+        let (source, settings) = match self {
+            Self::Set(source, settings) => (source, settings),
+            Self::Problem(given, settings) => {
+                return solver(&given.outside(outside), settings, samples, &session);
+            }
+        };
+        let train = |set: &dyn Set| projector(set, settings, samples, &session);
         match source {
-            Source::Known(set) => self.train(&Watched { set, outside }, &session),
-            Source::Callable(_, region) => self.train(
-                &Asked {
-                    region: region.clone(),
-                    outside,
-                },
-                &session,
-            ),
-            Source::Points(name, data) => {
-                let quick = self.settings.preset.starts_with("quick");
+            SetSource::Known(set) => train(&Watched { set, outside }),
+            SetSource::Callable(_, region) => {
+                let region = region.clone();
+                train(&Asked { region, outside })
+            }
+            SetSource::Points(name, data) => {
+                let quick = settings.preset.starts_with("quick");
                 let usual = LabelledSettings::default();
                 let steps = if quick { QUICK_STEPS } else { usual.steps };
                 let labelled = LabelledSettings { steps, ..usual };
-                let set = learn(name, data, &labelled, self.settings.seed, &session)?;
-                self.train(&Watched { set, outside }, &session)
+                let set = learn(name, data, &labelled, settings.seed, &session)?;
+                train(&Watched { set, outside })
             }
         }
     }
+}
 
-    fn train(&self, set: &dyn Set, session: &Session) -> Result<fabproj::Model, TrainError> {
-        let counted = Counted::new(set);
-        let mut model = train_with(&counted, &self.settings, session)?;
-        let plan = self
-            .settings
-            .plan(counted.queries(), model.projector().charts());
-        let samples = self.samples.unwrap_or(plan.samples);
-        model.certify(&counted, &fabproj::Plan { samples, ..plan })?;
-        Ok(model)
+fn projector(
+    set: &dyn Set,
+    settings: &Settings,
+    samples: Option<usize>,
+    session: &Session,
+) -> Result<Model, TrainError> {
+    let counted = Counted::new(set);
+    let mut model = train_with(&counted, settings, session)?;
+    let plan = settings.plan(counted.queries(), model.projector().charts());
+    let samples = samples.unwrap_or(plan.samples);
+    model.certify(&counted, &fabproj::Plan { samples, ..plan })?;
+    Ok(Model::of(Arc::new(model)))
+}
+
+fn solver(
+    problem: &Problem,
+    settings: &SolveSettings,
+    samples: Option<usize>,
+    session: &Session,
+) -> Result<Model, TrainError> {
+    let mut model = train_solver(problem, settings, session)?;
+    let mut plan = GapPlan::default();
+    plan.samples = samples.unwrap_or(plan.samples);
+    plan.seed = settings.seed;
+    model.certify(problem, &plan)?;
+    for message in fabproj_cli::shared::solver_warnings(&model) {
+        session.emit(&Event::Warning { message: &message });
     }
+    Ok(Model::of_solver(Arc::new(model)))
 }

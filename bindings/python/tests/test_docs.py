@@ -17,9 +17,10 @@ ITEMS = [
     fabproj,
     fabproj.train,
     fabproj.verified,
+    fabproj.Problem,
     *(
         member
-        for owner in (_native.Model, _native.Projector, _native.Guard)
+        for owner in (_native.Model, _native.Projector, _native.Guard, _native.Solver)
         for member in (owner, *(getattr(owner, name) for name in vars(owner) if not name.startswith("_")))
         if ">>>" in (getattr(member, "__doc__", None) or "")
     ),
@@ -38,7 +39,7 @@ def test_docstring(item):
 
 
 def test_every_public_item_is_documented():
-    for owner in (_native.Model, _native.Projector, _native.Guard, fabproj):
+    for owner in (_native.Model, _native.Projector, _native.Guard, _native.Solver, fabproj):
         for name in vars(owner):
             if not name.startswith("_"):
                 assert getattr(owner, name).__doc__, f"{owner.__name__}.{name}"
@@ -52,7 +53,7 @@ def test_the_page_of_the_package(tmp_path, monkeypatch):
     assert (tmp_path / "plate.safetensors").exists()
 
 
-@pytest.mark.parametrize("page", ["README.md", "own-set.md", "guard.md", "troubleshooting.md"])
+@pytest.mark.parametrize("page", ["README.md", "own-set.md", "guard.md", "troubleshooting.md", "solve.md"])
 def test_page_of_the_guide(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert pages.run(pages.GUIDE / page, tmp_path) >= 2
@@ -84,6 +85,6 @@ def test_notebook(tmp_path, monkeypatch):
 
 
 def test_every_page_is_run():
-    run = {"README.md", "own-set.md", "guard.md", "troubleshooting.md", "frameworks.md", "deploy.md"}
+    run = {"README.md", "own-set.md", "guard.md", "troubleshooting.md", "solve.md", "frameworks.md", "deploy.md"}
     with_blocks = {page.name for page in pages.GUIDE.glob("*.md") if pages.blocks(page)}
     assert with_blocks == run

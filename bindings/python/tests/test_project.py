@@ -157,6 +157,11 @@ def test_gradients_are_those_of_differences(moons, obstacle, points):
         moons.projector().vjp(points, points[0])
 
 
+def test_nothing_that_was_not_tested_counts_as_verified(moons, points):
+    assert not fabproj.verified(moons.projector().project(points)[1]).any()
+    assert not fabproj.verified(moons.projector().project(points[0])[1])
+
+
 def test_guarded_points_are_feasible(moons, of_callable, points):
     y, outcomes = moons.guard().project(points)
     assert fabproj.verified(outcomes).all()

@@ -91,7 +91,9 @@ pub fn set(wanted: &str) -> Result<Arc<dyn Set>> {
 
 /// What a model file holds.
 pub enum Loaded {
+    /// A projector.
     Projector(Box<Model>),
+    /// A solver.
     Solver(Box<SolverModel>),
 }
 
@@ -109,9 +111,8 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
 /// The problem, if what was typed is a set file with an objective.
 pub fn problem(wanted: &str) -> Result<Option<Problem>> {
     let path = Path::new(wanted);
-    let is_problem = wanted.ends_with(".toml")
-        && table_in(path).is_some_and(|(_, table)| table.contains_key("objective"));
-    Ok(match is_problem {
+    let is_problem = || text_in(path).is_some_and(|text| has_objective(&text));
+    Ok(match wanted.ends_with(".toml") && is_problem() {
         true => Some(Problem::from_file(path)?),
         false => None,
     })
@@ -140,20 +141,25 @@ pub fn problem_for(model: &SolverModel, path: &Path, wanted: Option<&str>) -> Re
     Ok(problem)
 }
 
-/// The text and the table of a TOML file, if it is one.
-fn table_in(path: &Path) -> Option<(String, toml::Table)> {
+/// The text of a file, up to a length that descriptions keep.
+fn text_in(path: &Path) -> Option<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path).ok()?;
     file.take(LONGEST).read_to_string(&mut text).ok()?;
-    let table = text.parse::<toml::Table>().ok()?;
-    Some((text, table))
+    Some(text)
+}
+
+/// Whether a text is TOML with an objective: a problem, not a set.
+pub fn has_objective(text: &str) -> bool {
+    let table = text.parse::<toml::Table>();
+    table.is_ok_and(|table| table.contains_key("objective"))
 }
 
 /// The description of a set made of built-in ones, if the file holds such: it has a `kind`, which set
 /// files made of constraints do not.
 fn description_in(path: &Path) -> Option<Result<Description>> {
-    let (text, table) = table_in(path)?;
-    table.get("kind")?;
+    let text = text_in(path)?;
+    text.parse::<toml::Table>().ok()?.get("kind")?;
     Some(toml::from_str(&text).map_err(|error| {
         let (path, error) = (path.display(), error.to_string());
         anyhow!("{path} does not describe a set: {}", error.trim_end())

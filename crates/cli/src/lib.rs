@@ -119,8 +119,12 @@ pub fn main_with(words: Vec<OsString>) -> ExitCode {
 pub mod shared {
     pub use crate::certify::text as certificate_text;
     pub use crate::failure::message;
-    pub use crate::find::set;
+    pub use crate::find::{Loaded, has_objective, load, problem, set};
     pub use crate::inspect::{json as model_json, text as model_text};
+    pub use crate::solve::record::{
+        certificate_text as gap_text, json as solver_json, text as solver_text,
+        warnings as solver_warnings,
+    };
 }
 
 fn run(command: &Command, common: &Common) -> anyhow::Result<ExitCode> {

@@ -11,20 +11,25 @@ True
 when they are asked for.
 """
 
-from ._native import Guard, Model, Projector, __version__
-from ._outcomes import Outcome, RawOutcome, verified
+from ._native import Guard, Model, Projector, Solver, __version__
+from ._outcomes import Answer, Outcome, RawOutcome, SolveOutcome, verified
+from ._problem import Problem
 from ._records import Certificate, Figure, Inspection
 from ._train import train
 
 __all__ = [
+    "Answer",
     "Certificate",
     "Figure",
     "Guard",
     "Inspection",
     "Model",
     "Outcome",
+    "Problem",
     "Projector",
     "RawOutcome",
+    "SolveOutcome",
+    "Solver",
     "__version__",
     "train",
     "verified",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from ._native import Model
+from ._native import Model, Solver
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -17,8 +17,18 @@ DTYPES = {"F32": "<f4", "F64": "<f8", "U32": "<u4"}
 
 
 def model_of(source: Model | str | os.PathLike[str]) -> Model:
-    """A model, or the one of a file."""
-    return source if isinstance(source, Model) else Model.load(source)
+    """A set's model, or the one of a file."""
+    model = source if isinstance(source, Model) else Model.load(source)
+    model.projector()  # refuses the model of a problem
+    return model
+
+
+def solver_of(source: Solver | Model | str | os.PathLike[str]) -> Solver:
+    """A solver, or that of a model or a file."""
+    if isinstance(source, Solver):
+        return source
+    model = source if isinstance(source, Model) else Model.load(source)
+    return model.solver()
 
 
 def arrays(model: Model) -> tuple[dict[str, Any], Arrays]:

@@ -5,7 +5,8 @@ from typing import Any, TypeAlias, final
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
-from ._outcomes import Outcome, RawOutcome
+from ._outcomes import Answer, Outcome, RawOutcome
+from ._problem import Problem
 from ._records import Certificate, Figure, Inspection
 
 _Path: TypeAlias = str | PathLike[str]
@@ -13,13 +14,13 @@ _Intervals: TypeAlias = Sequence[tuple[float, float]]
 _Contains: TypeAlias = Callable[..., Any]
 _Points: TypeAlias = NDArray[numpy.floating[Any]]
 
-__all__ = ["main", "Model", "Projector", "Guard", "train", "__version__"]
+__all__ = ["main", "Model", "Projector", "Guard", "Solver", "train", "__version__"]
 
 __version__: str
 
 def main(words: Sequence[str]) -> int: ...
 def train(
-    set: str | PathLike[str] | tuple[ArrayLike, ArrayLike] | _Contains,
+    set: str | PathLike[str] | tuple[ArrayLike, ArrayLike] | _Contains | Problem,
     *,
     preset: str = "default",
     seed: int = 0,
@@ -46,6 +47,7 @@ class Model:
     def to_bytes(self) -> bytes: ...
     def projector(self) -> Projector: ...
     def guard(self, contains: _Contains | None = None, keep_feasible: bool = True) -> Guard: ...
+    def solver(self, problem: Problem | None = None) -> Solver: ...
     def certify(
         self,
         *,
@@ -58,6 +60,7 @@ class Model:
         contains: _Contains | None = None,
         bounds: _Intervals | None = None,
         x_bounds: _Intervals | None = None,
+        problem: Problem | None = None,
     ) -> Model: ...
     @property
     def certificate(self) -> Certificate | None: ...
@@ -105,6 +108,17 @@ class Guard:
         self, y: ArrayLike, x: ArrayLike | None = None, *, fallback: ArrayLike | Callable[..., Any] | None = None
     ) -> tuple[_Points, Outcome | NDArray[numpy.uint8]]: ...
     def __call__(self, y: ArrayLike, x: ArrayLike | None = None) -> _Points: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def x_dim(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Solver:
+    def solve(self, x: ArrayLike | None = None) -> Answer: ...
+    def __call__(self, x: ArrayLike | None = None) -> NDArray[numpy.float64]: ...
+    def vjp(self, x: ArrayLike, cotangent: ArrayLike) -> NDArray[numpy.float64]: ...
     @property
     def dim(self) -> int: ...
     @property

@@ -1,16 +1,17 @@
-"""What projectors and guards say about each row."""
+"""What projectors, guards and solvers say about each row."""
 
 from enum import IntEnum
+from typing import Any, NamedTuple
 
 
 class RawOutcome(IntEnum):
-    """What a projector did."""
+    """What a projector did. Its outputs are not tested, so that none of these counts as verified."""
 
-    INSIDE = 0
+    INSIDE = 16
     """The latent point was in the latent set."""
-    CLAMPED = 1
+    CLAMPED = 17
     """The latent point was moved into the latent set."""
-    NOT_FINITE = 2
+    NOT_FINITE = 18
     """The input was not finite; the output is the first anchor."""
 
 
@@ -36,8 +37,35 @@ class Outcome(IntEnum):
         return self <= Outcome.ANCHORED
 
 
+class SolveOutcome(IntEnum):
+    """What a solver did."""
+
+    SOLVED = 0
+    """The steps ended at a feasible point."""
+    PULLED = 1
+    """The steps ended outside; the answer lies between their end and a feasible point."""
+    MAYBE_INFEASIBLE = 4
+    """No feasible point was found at this x: the answer is the least violating point."""
+    NOT_FINITE = 5
+    """x was not finite: the answer has not been tested."""
+
+    @property
+    def is_verified(self):
+        """Whether the answer obeys every constraint."""
+        return self <= SolveOutcome.PULLED
+
+
+class Answer(NamedTuple):
+    """What a solver returns: for one x, or arrays for many."""
+
+    y: Any
+    outcome: Any
+    objective: Any
+    in_range: Any
+
+
 def verified(outcomes):
-    """Which outputs of a guard have passed the membership test.
+    """Which outputs of a guard or a solver have passed the test.
 
     >>> import numpy, fabproj
     >>> fabproj.verified(numpy.array([0, 4, 2], dtype="uint8"))

@@ -12,11 +12,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy
 
 from . import _layout
-from ._native import Model
+from ._native import Model, Solver
 
-__all__ = ["projector"]
+__all__ = ["projector", "solver"]
 
 ACTIVATIONS = {"identity": lambda value: value, "relu": jax.nn.relu, "tanh": jnp.tanh, "silu": jax.nn.silu}
 
@@ -64,6 +65,42 @@ def projector(model: Model | str | os.PathLike[str]) -> Callable[..., jax.Array]
 
     project.weights = own  # type: ignore[attr-defined]
     return project
+
+
+def solver(solver: Solver | Model | str | os.PathLike[str]) -> Callable[[Any], jax.Array]:
+    """The function ``solve(x)`` of a ``fabproj.Solver``, of a problem's model or of its file.
+
+    ``x`` has the shape (..., x_dim), the answer (..., dim). The library answers on the host in float64;
+    ``jit``, ``vmap`` and ``grad`` apply, second derivatives do not. Answers have the type of x.
+    """
+    own = _layout.solver_of(solver)
+
+    def called(run: Callable[..., Any], width: int, *arguments: jax.Array) -> jax.Array:
+        x = arguments[0]
+        shape = jax.ShapeDtypeStruct((*x.shape[:-1], width), x.dtype)
+        on_host = lambda *rows: run(*(numpy.asarray(row) for row in rows)).astype(x.dtype)
+        return jax.pure_callback(on_host, shape, *arguments, vmap_method="broadcast_all")
+
+    @jax.custom_vjp
+    def answers(x: jax.Array) -> jax.Array:
+        return called(own, own.dim, x)
+
+    def forward(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return answers(x), x
+
+    def backward(x: jax.Array, cotangent: jax.Array) -> tuple[jax.Array]:
+        return (called(own.vjp, own.x_dim, x, cotangent),)
+
+    answers.defvjp(forward, backward)
+
+    def solve(x: Any) -> jax.Array:
+        x = jnp.asarray(x)
+        x = x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(float)
+        if x.ndim == 0 or x.shape[-1] != own.x_dim:
+            raise ValueError(f"`x` must have {own.x_dim} numbers in its last dimension, found {x.shape}")
+        return answers(x)
+
+    return solve
 
 
 def _project(header: dict[str, Any], weights: Weights, y: jax.Array, x: jax.Array) -> jax.Array:

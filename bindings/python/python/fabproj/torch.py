@@ -14,8 +14,9 @@ from torch.nn import functional
 
 from . import _layout
 from ._native import Model
+from ._native import Solver as NativeSolver
 
-__all__ = ["Projector"]
+__all__ = ["Projector", "Solver"]
 
 ACTIVATIONS = {"identity": lambda value: value, "relu": functional.relu, "tanh": torch.tanh, "silu": functional.silu}
 
@@ -106,6 +107,44 @@ class Projector(nn.Module):
             for index, other in enumerate(outs[1:], start=1):
                 out = torch.where(chosen == index, other, out)
         return out if self.equations is None else self.equations.raised(out, x)
+
+
+class Solver(nn.Module):
+    """The answers of a solver, with gradients with respect to x: for networks that choose x.
+
+    Takes a ``fabproj.Solver``, the model of a problem, or its file. Inputs are x of shape (..., x_dim); the library
+    answers on the CPU in float64, and outputs have the type of x. There is no double backward.
+    """
+
+    def __init__(self, solver: NativeSolver | Model | str | os.PathLike[str]):
+        super().__init__()
+        self._solver = _layout.solver_of(solver)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Solver:
+        """Reads a model file."""
+        return cls(path)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _Solve.apply(x, self._solver)
+
+    def extra_repr(self) -> str:
+        return f"dim={self._solver.dim}, x_dim={self._solver.x_dim}"
+
+
+class _Solve(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, solver: NativeSolver) -> Tensor:
+        context.save_for_backward(x)
+        context.solver = solver
+        return torch.from_numpy(solver(x.detach().cpu().numpy())).to(x)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(context: Any, cotangent: Tensor) -> tuple[Tensor | None, ...]:
+        (x,) = context.saved_tensors
+        d_x = context.solver.vjp(x.detach().cpu().numpy(), cotangent.cpu().numpy())
+        return torch.from_numpy(d_x).to(x), None
 
 
 class _Frame(nn.Module):

@@ -11,7 +11,7 @@ use crate::show::{self, bytes, count, number};
 pub(crate) const NO_SAMPLES: &str = "--samples 0: a certificate needs at least one sample";
 
 /// A certificate as a person reads it.
-pub(crate) fn certificate_text(certificate: &GapCertificate) -> String {
+pub fn certificate_text(certificate: &GapCertificate) -> String {
     show::pairs(&certificate_rows(Some(certificate)))
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn certificate_rows(certificate: Option<&GapCertificate>) -> Vec<(Str
 }
 
 /// What a solver's file holds, as a person reads it.
-pub(crate) fn text(model: &SolverModel, file: &str, size: u64) -> String {
+pub fn text(model: &SolverModel, file: &str, size: u64) -> String {
     let row = |name: &str, value: String| (name.to_owned(), value);
     let (record, weights) = (model.record(), model.weights());
     let range = record.x_names.iter().zip(&weights.x_range);
@@ -131,7 +131,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// What a solver's file holds, as JSON.
-pub(crate) fn json(model: &SolverModel, file: &str, size: u64) -> Result<Value> {
+pub fn json(model: &SolverModel, file: &str, size: u64) -> Result<Value> {
     let mut value = serde_json::to_value(model.record())?;
     let weights = model.weights();
     let more = json!({
@@ -175,7 +175,7 @@ pub(crate) fn steps(model: &SolverModel) -> String {
 }
 
 /// What falls short, and what to try.
-pub(crate) fn warnings(model: &SolverModel) -> Vec<String> {
+pub fn warnings(model: &SolverModel) -> Vec<String> {
     let record = model.record();
     let mut warnings = Vec::new();
     if record.training.without_label > 0 {
