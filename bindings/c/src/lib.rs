@@ -100,13 +100,8 @@ pub unsafe extern "C" fn fabproj_from_bytes(
 /// `projector` must come from this library and not be used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fabproj_free(projector: *mut FabprojProjector) {
-    if !projector.is_null() {
-        // SAFETY: it was made by `Box::into_raw`.
-        attempt((), || {
-            drop(unsafe { Box::from_raw(projector) });
-            Ok(())
-        });
-    }
+    // SAFETY: promised by the caller.
+    unsafe { free(projector) }
 }
 
 /// The dimension of y; 0 for NULL.
@@ -182,7 +177,11 @@ pub unsafe extern "C" fn fabproj_vjp(
 ) -> c_int {
     attempt(-1, || {
         // SAFETY: promised by the caller.
-        let (projector, y, x) = unsafe { arguments(projector, y, x, rows) }?;
+        let projector = &unsafe { projector.as_ref() }
+            .ok_or("`projector` is NULL")?
+            .0;
+        // SAFETY: promised by the caller.
+        let (y, x) = unsafe { arguments(projector, y, x, rows) }?;
         // SAFETY: promised by the caller.
         let (cotangent, d_y) = unsafe {
             (
@@ -230,13 +229,8 @@ pub unsafe extern "C" fn fabproj_guard(
 /// `guard` must come from this library and not be used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fabproj_guard_free(guard: *mut FabprojGuard) {
-    if !guard.is_null() {
-        attempt((), || {
-            // SAFETY: it was made by `Box::into_raw`.
-            drop(unsafe { Box::from_raw(guard) });
-            Ok(())
-        });
-    }
+    // SAFETY: promised by the caller.
+    unsafe { free(guard) }
 }
 
 /// `fabproj_project` with outputs that have passed the test. `outcomes` gets 0 kept, 1 projected, 2 repaired, 3
@@ -274,6 +268,17 @@ pub unsafe extern "C" fn fabproj_guard_project_f32(
     unsafe { guarded(guard, y, x, rows, out, outcomes) }
 }
 
+/// Frees what `Box::into_raw` has made.
+unsafe fn free<T>(pointer: *mut T) {
+    if !pointer.is_null() {
+        attempt((), || {
+            // SAFETY: promised by the caller.
+            drop(unsafe { Box::from_raw(pointer) });
+            Ok(())
+        });
+    }
+}
+
 unsafe fn project<T: Real>(
     projector: *const FabprojProjector,
     y: *const T,
@@ -284,16 +289,17 @@ unsafe fn project<T: Real>(
 ) -> c_int {
     attempt(-1, || {
         // SAFETY: promised by the caller.
-        let (projector, y, x) = unsafe { arguments(projector, y, x, rows) }?;
+        let projector = &unsafe { projector.as_ref() }
+            .ok_or("`projector` is NULL")?
+            .0;
         // SAFETY: promised by the caller.
-        let out = unsafe { output(out, y.len(), "out") }?;
+        let (y, x) = unsafe { arguments(projector, y, x, rows) }?;
         let (points, found) = projector
             .project_rows(y, x)
             .map_err(|error| error.to_string())?;
-        out.copy_from_slice(&points);
         let codes = found.into_iter().map(|outcome: RawOutcome| outcome as u8);
         // SAFETY: promised by the caller.
-        unsafe { write_codes(codes, outcomes, rows) }
+        unsafe { write(&points, codes, rows, out, outcomes) }
     })
 }
 
@@ -308,31 +314,27 @@ unsafe fn guarded<T: Real>(
     attempt(-1, || {
         // SAFETY: promised by the caller.
         let guard = &unsafe { guard.as_ref() }.ok_or("`guard` is NULL")?.0;
-        let (dim, x_dim) = (guard.projector().dim(), guard.projector().x_dim());
         // SAFETY: promised by the caller.
-        let (y, x) = unsafe {
-            (
-                input(y, numbers(rows, dim)?, "y")?,
-                input(x, numbers(rows, x_dim)?, "x")?,
-            )
-        };
-        // SAFETY: promised by the caller.
-        let out = unsafe { output(out, y.len(), "out") }?;
+        let (y, x) = unsafe { arguments(guard.projector(), y, x, rows) }?;
         let (points, found) = guard
             .project_rows(y, x)
             .map_err(|error| error.to_string())?;
-        out.copy_from_slice(&points);
         let codes = found.into_iter().map(|outcome: Outcome| outcome as u8);
         // SAFETY: promised by the caller.
-        unsafe { write_codes(codes, outcomes, rows) }
+        unsafe { write(&points, codes, rows, out, outcomes) }
     })
 }
 
-unsafe fn write_codes(
+/// Writes points, and what was done with each if that is wanted.
+unsafe fn write<T: Real>(
+    points: &[T],
     codes: impl Iterator<Item = u8>,
-    outcomes: *mut u8,
     rows: usize,
+    out: *mut T,
+    outcomes: *mut u8,
 ) -> Result<c_int, String> {
+    // SAFETY: promised by the caller.
+    unsafe { output(out, points.len(), "out") }?.copy_from_slice(points);
     if !outcomes.is_null() {
         // SAFETY: promised by the caller.
         let outcomes = unsafe { output(outcomes, rows, "outcomes") }?;
@@ -344,25 +346,20 @@ unsafe fn write_codes(
     Ok(0)
 }
 
-/// The projector with rows of y and x.
+/// Rows of y and x.
 unsafe fn arguments<'a, T>(
-    projector: *const FabprojProjector,
+    projector: &Projector,
     y: *const T,
     x: *const T,
     rows: usize,
-) -> Result<(&'a Projector, &'a [T], &'a [T]), String> {
+) -> Result<(&'a [T], &'a [T]), String> {
     // SAFETY: promised by the caller.
-    let projector = &unsafe { projector.as_ref() }
-        .ok_or("`projector` is NULL")?
-        .0;
-    // SAFETY: promised by the caller.
-    let (y, x) = unsafe {
-        (
+    unsafe {
+        Ok((
             input(y, numbers(rows, projector.dim())?, "y")?,
             input(x, numbers(rows, projector.x_dim())?, "x")?,
-        )
-    };
-    Ok((projector, y, x))
+        ))
+    }
 }
 
 fn numbers(rows: usize, width: usize) -> Result<usize, String> {
