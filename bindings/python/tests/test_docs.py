@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import functools
 import inspect
 import json
 import pathlib
@@ -25,6 +26,19 @@ ITEMS = [
         if ">>>" in (getattr(member, "__doc__", None) or "")
     ),
 ]
+
+
+@pytest.fixture(autouse=True)
+def short_trainings(monkeypatch):
+    """The examples are run, but their quick trainings ask less and end sooner."""
+    short = {"samples": 2000, "phase_two": 400, "boundary": 500, "feasible": 2000, "infeasible": 2000}
+    train = fabproj.train
+
+    @functools.wraps(train)
+    def shorter(set, **options):
+        return train(set, **{**(short if options.get("preset") == "quick" else {}), **options})
+
+    monkeypatch.setattr(fabproj, "train", shorter)
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: getattr(item, "__qualname__", "fabproj"))
