@@ -1,7 +1,7 @@
 """What projectors, guards and solvers say about each row."""
 
+from collections import namedtuple
 from enum import IntEnum
-from typing import Any, NamedTuple
 
 
 class RawOutcome(IntEnum):
@@ -55,13 +55,8 @@ class SolveOutcome(IntEnum):
         return self <= SolveOutcome.PULLED
 
 
-class Answer(NamedTuple):
-    """What a solver returns: for one x, or arrays for many."""
-
-    y: Any
-    outcome: Any
-    objective: Any
-    in_range: Any
+Answer = namedtuple("Answer", ["y", "outcome", "objective", "in_range"])
+Answer.__doc__ = "What a solver returns: for one x, or arrays for many."
 
 
 def verified(outcomes):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+
+TYPE_CHECKING = False  # importing `typing` would take longer than everything else here
+if TYPE_CHECKING:
+    from typing import Any
 
 Intervals = Sequence[tuple[float, float]]
 

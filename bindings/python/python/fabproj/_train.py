@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from . import _native
 from ._progress import Progress
+
+TYPE_CHECKING = False  # importing `typing` would take longer than everything else here
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def train(set: Any, *, progress: bool | Callable[[dict[str, Any]], None] = True, **options: Any) -> _native.Model:
