@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --example optimal_power_flow                       # 57 buses, loads ±10 %
 //! cargo run --release --example optimal_power_flow -- case118 0.1 10000  # case, range of loads, fresh loads
+//! cargo run --release --example optimal_power_flow -- case30 0.1 50 answers.csv  # writes loads and answers
 //! ```
 //!
 //! `examples/power-flow/README.md` explains.
@@ -10,7 +11,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use fabproj::solve::{self, Functions, GapPlan, SolveOutcome, SolveSettings};
+use fabproj::solve::{self, Functions, GapPlan, SolveOutcome, SolveSettings, Solver};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let grid = Grid::from_json(&std::fs::read_to_string(format!("{folder}/{name}.json"))?)?;
     let start = Instant::now();
-    let grid = centred(&grid, part)?;
+    let (grid, _) = grid.at_optimum()?;
     let problem = grid.problem(&name, part);
     let mut model = solve::train(&problem, &SolveSettings::default())?;
     let training = &model.record().training;
@@ -45,6 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut y = vec![0.0; solver.dim()];
     let mut random = ChaCha8Rng::seed_from_u64(99);
     let (mut feasible, mut pulled, mut times) = (0, 0, Vec::new());
+    let mut table = header(&solver);
     for _ in 0..fresh {
         let load = |_| 1.0 + part * (2.0 * random.random::<f64>() - 1.0);
         let x: Vec<f64> = (0..grid.x_dim()).map(load).collect();
@@ -53,6 +55,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         times.push(start.elapsed().as_secs_f64());
         feasible += usize::from(answer.outcome.is_verified());
         pulled += usize::from(answer.outcome == SolveOutcome::Pulled);
+        let numbers = [&[answer.objective], x.as_slice(), &y].concat();
+        let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
+        table += &format!("{}\n", numbers.join(","));
+    }
+    if let Some(path) = words.get(3) {
+        std::fs::write(path, table)?;
     }
     times.sort_by(f64::total_cmp);
     println!(
@@ -83,13 +91,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The grid with power flows that start at a good set-point for nominal loads.
-fn centred(grid: &Grid, part: f64) -> Result<Grid, Box<dyn Error>> {
-    let mut settings = SolveSettings::default();
-    settings.labels = 24;
-    let problem = grid.problem("nominal", 0.1 * part);
-    let model = solve::train(&problem, &settings)?;
-    let x = vec![1.0; grid.x_dim()];
-    let (y, _) = model.solver(&problem)?.solve(&x)?;
-    Ok(grid.centred_at(&y, &x)?)
+/// The first line of a table of answers.
+fn header<F: Functions>(solver: &Solver<F>) -> String {
+    let x = (0..solver.x_dim()).map(|i| format!("x{i}"));
+    let y = (0..solver.dim()).map(|i| format!("y{i}"));
+    let names: Vec<String> = x.chain(y).collect();
+    format!("objective,{}\n", names.join(","))
 }

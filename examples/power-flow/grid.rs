@@ -15,64 +15,18 @@
 //! inverse and as many rounds as the error asks for.
 
 use fabproj::set::Interval;
-use fabproj::solve::{Functions, Problem};
-use serde::Deserialize;
+use fabproj::solve::{Functions, Problem, local_optimum};
 
-/// Mismatch of power, per unit, at which a power flow is solved.
-const SOLVED: f64 = 1e-10;
-/// Rounds before a power flow counts as failed.
-const ROUNDS: usize = 60;
+mod branch;
+mod case;
+mod flow;
+
+use branch::End;
+use case::{Branch, Case};
+use flow::{ROUNDS, dot, invert};
+
 /// Error of derivatives, relative to the largest entry.
 const ACCURATE: f64 = 1e-9;
-
-/// A case as MATPOWER writes it: MW, MVAr, degrees; impedances and voltages per unit.
-#[derive(Clone, Debug, Deserialize)]
-struct Case {
-    base_mva: f64,
-    bus: Vec<Bus>,
-    #[serde(rename = "gen")]
-    generators: Vec<Generator>,
-    branch: Vec<Branch>,
-    cost: Vec<Cost>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Bus {
-    #[serde(rename = "type")]
-    kind: f64,
-    load_mw: f64,
-    load_mvar: f64,
-    shunt_mw: f64,
-    shunt_mvar: f64,
-    vm_max: f64,
-    vm_min: f64,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Generator {
-    bus: f64,
-    mvar_max: f64,
-    mvar_min: f64,
-    mw_max: f64,
-    mw_min: f64,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Branch {
-    from: f64,
-    to: f64,
-    r: f64,
-    x: f64,
-    b: f64,
-    tap: f64,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Cost {
-    quadratic: f64,
-    linear: f64,
-    constant: f64,
-}
 
 /// A network with its generators, loads and limits, per unit.
 #[derive(Clone, Debug)]
@@ -92,6 +46,8 @@ pub struct Grid {
     v_limits: Vec<Interval>,
     /// $/h = quadratic P² + linear P + constant, with P per unit.
     costs: Vec<[f64; 3]>,
+    /// Ends of branches that have a limit.
+    ends: Vec<End>,
     /// Buses without generator.
     plain: Vec<usize>,
     /// Buses but for the slack.
@@ -108,7 +64,6 @@ impl Grid {
         let case: Case = serde_json::from_str(text)?;
         let buses = case.bus.len();
         let base = case.base_mva;
-        let place = |number: f64| number as usize - 1;
         let slack = case
             .bus
             .iter()
@@ -123,15 +78,16 @@ impl Grid {
         for (i, bus) in case.bus.iter().enumerate() {
             add(i, i, bus.shunt_mw / base, bus.shunt_mvar / base);
         }
+        let mut ends = Vec::new();
         for branch in &case.branch {
-            let (i, k) = (place(branch.from), place(branch.to));
-            let square = branch.r * branch.r + branch.x * branch.x;
-            let (g, b) = (branch.r / square, -branch.x / square);
-            let tap = if branch.tap == 0.0 { 1.0 } else { branch.tap };
-            add(i, i, g / (tap * tap), (b + 0.5 * branch.b) / (tap * tap));
-            add(k, k, g, b + 0.5 * branch.b);
-            add(i, k, -g / tap, -b / tap);
-            add(k, i, -g / tap, -b / tap);
+            for end in pi_model(branch, base) {
+                let (i, k) = (end.own, end.other);
+                add(i, i, end.own_admittance.0, end.own_admittance.1);
+                add(i, k, end.mutual.0, end.mutual.1);
+                if end.rate < NO_LIMIT {
+                    ends.push(end);
+                }
+            }
         }
         let row = |i: usize| {
             let entries = (0..buses).map(|k| (k, dense[i * buses + k].0, dense[i * buses + k].1));
@@ -172,30 +128,44 @@ impl Grid {
                 .map(|bus| (bus.vm_min, bus.vm_max))
                 .collect(),
             costs: costs.collect(),
+            ends,
             plain: (0..buses).filter(|i| !generators.contains(i)).collect(),
             moving: (0..buses).filter(|i| *i != slack).collect(),
             generators,
             centre: [vec![0.0; buses], vec![1.0; buses]].concat(),
             inverse: Vec::new(),
         };
-        let middle = grid
-            .bounds()
-            .iter()
-            .map(|(low, high)| 0.5 * (low + high))
-            .collect::<Vec<_>>();
-        // Loads are shared by all generators according to their size, so that the slack has its part.
-        let mut y = middle;
-        let all: f64 = grid.loads.iter().map(|load| load.0).sum();
-        let size: f64 = grid.p_limits.iter().map(|limit| limit.1).sum();
-        let others = (0..grid.generators.len()).filter(|g| grid.generators[*g] != slack);
-        for (y, g) in y.iter_mut().zip(others.collect::<Vec<_>>()) {
-            *y = grid.p_limits[g].1 * all / size;
-        }
+        let y = grid.set_point();
         let x = vec![1.0; grid.x_dim()];
         for _ in 0..12 {
             grid.recentre(&y, &x)?;
         }
         Ok(grid)
+    }
+
+    /// A set-point to start from: loads are shared by all generators according to their size, so that the slack
+    /// has its part.
+    fn set_point(&self) -> Vec<f64> {
+        let bounds = self.bounds();
+        let mut y: Vec<f64> = bounds
+            .iter()
+            .map(|(low, high)| 0.5 * (low + high))
+            .collect();
+        let all: f64 = self.loads.iter().map(|load| load.0).sum();
+        let size: f64 = self.p_limits.iter().map(|limit| limit.1).sum();
+        for (y, g) in y.iter_mut().zip(self.others()) {
+            *y = self.p_limits[g].1 * all / size;
+        }
+        y
+    }
+
+    /// The network with power flows that start at the optimum for nominal loads, and that optimum.
+    pub fn at_optimum(&self) -> Result<(Self, Vec<f64>), Box<dyn std::error::Error>> {
+        let nominal = vec![1.0; self.x_dim()];
+        let problem = self.problem("nominal", 0.1);
+        let best = local_optimum(&problem, &nominal, &self.set_point());
+        let (y, _) = best.ok_or("no optimum found at nominal loads")?;
+        Ok((self.centred_at(&y, &nominal)?, y))
     }
 
     /// One step of Newton's method from the centre; the new state is the centre.
@@ -315,130 +285,61 @@ impl Grid {
         (0..size).map(entry).collect()
     }
 
-    fn injections(&self, state: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let (mut p, mut q) = (vec![0.0; self.buses], vec![0.0; self.buses]);
-        self.inject(state, &mut p, &mut q);
-        (p, q)
-    }
-
-    /// P and Q of all buses. One sine and cosine per bus: e^{jθ_ik} = e^{jθ_i} e^{−jθ_k}.
-    fn inject(&self, state: &[f64], p: &mut [f64], q: &mut [f64]) {
-        let (angles, voltages) = state.split_at(self.buses);
-        // Real and imaginary parts of the voltages, for the time being.
-        for i in 0..self.buses {
-            let (sin, cos) = angles[i].sin_cos();
-            (p[i], q[i]) = (voltages[i] * cos, voltages[i] * sin);
-        }
-        // The power of bus i needs the voltages of the others: currents first would take a buffer, so the
-        // products are kept by bus instead.
-        let mut powers = [(0.0, 0.0); MAX_BUSES];
-        for (i, row) in self.admittances.iter().enumerate() {
-            let (mut re, mut im) = (0.0, 0.0);
-            for (k, g, b) in row {
-                re += g * p[*k] - b * q[*k];
-                im += g * q[*k] + b * p[*k];
-            }
-            powers[i] = (p[i] * re + q[i] * im, q[i] * re - p[i] * im);
-        }
-        for (i, (real, reactive)) in powers.iter().enumerate().take(self.buses) {
-            (p[i], q[i]) = (*real, *reactive);
-        }
-    }
-
-    /// Change of P and Q of all buses along a direction of θ and V.
-    fn injections_along(&self, state: &[f64], direction: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let (angles, voltages) = state.split_at(self.buses);
-        let (mut dp, mut dq) = (vec![0.0; self.buses], vec![0.0; self.buses]);
-        for (i, row) in self.admittances.iter().enumerate() {
-            for (k, g, b) in row {
-                let (sin, cos) = (angles[i] - angles[*k]).sin_cos();
-                let (even, odd) = (g * cos + b * sin, g * sin - b * cos);
-                let turned = direction[i] - direction[*k];
-                let moved = direction[self.buses + i] * voltages[*k]
-                    + voltages[i] * direction[self.buses + k];
-                let both = voltages[i] * voltages[*k];
-                dp[i] += moved * even - both * odd * turned;
-                dq[i] += moved * odd + both * even * turned;
-            }
-        }
-        (dp, dq)
-    }
-
-    /// Σ α_i ∇P_i + β_i ∇Q_i over θ and V of all buses.
-    fn injections_back(&self, state: &[f64], alpha: &[f64], beta: &[f64], out: &mut [f64]) {
-        let (angles, voltages) = state.split_at(self.buses);
-        out.fill(0.0);
-        let mut turned = [(0.0, 0.0); MAX_BUSES];
-        for (turned, angle) in turned.iter_mut().zip(angles) {
-            *turned = angle.sin_cos();
-        }
-        for (i, row) in self.admittances.iter().enumerate() {
-            let (a, c) = (alpha[i], beta[i]);
-            if a == 0.0 && c == 0.0 {
-                continue;
-            }
-            let (sin_i, cos_i) = turned[i];
-            for (k, g, b) in row {
-                let (sin_k, cos_k) = turned[*k];
-                let (sin, cos) = (sin_i * cos_k - cos_i * sin_k, cos_i * cos_k + sin_i * sin_k);
-                let (even, odd) = (g * cos + b * sin, g * sin - b * cos);
-                let weight = a * even + c * odd;
-                let angle = voltages[i] * voltages[*k] * (c * even - a * odd);
-                out[i] += angle;
-                out[*k] -= angle;
-                out[self.buses + i] += weight * voltages[*k];
-                out[self.buses + k] += weight * voltages[i];
-            }
-        }
-    }
-
-    /// Solves the power flow in `memory`. Whether it converged.
-    fn flow(&self, y: &[f64], x: &[f64], memory: &mut [f64]) -> bool {
-        let (state, rest) = memory.split_at_mut(2 * self.buses);
-        let (p, rest) = rest.split_at_mut(self.buses);
-        let (q, rest) = rest.split_at_mut(self.buses);
-        let (wanted, error) = rest.split_at_mut(2 * self.buses);
-        // A voltage of zero: the first call for this x.
-        if state[self.buses] == 0.0 {
-            state.copy_from_slice(&self.centre);
-        }
-        self.set_voltages(y, state);
-        self.want(y, x, wanted);
-        let (wanted_p, wanted_q) = wanted.split_at(self.buses);
-        let size = self.moving.len() + self.plain.len();
-        let error = &mut error[..size];
-        for _ in 0..ROUNDS {
-            self.inject(state, p, q);
-            let mut most = 0.0_f64;
-            for (place, error) in error.iter_mut().enumerate() {
-                *error = self.mismatch_entry(place, p, q)
-                    - self.mismatch_entry(place, wanted_p, wanted_q);
-                most = most.max(error.abs());
-            }
-            if most <= SOLVED {
-                return true;
-            }
-            if most.is_nan() || most > 1e3 {
-                break;
-            }
-            for (place, inverse) in self.inverse.chunks_exact(size).enumerate() {
-                state[self.entry(place)] -= dot(inverse, error);
-            }
-        }
-        state[self.buses] = 0.0;
-        false
-    }
-
     /// Real power of the slack's generator, and reactive power of all generators.
     fn load_at(&self, wanted: &[f64], bus: usize) -> (f64, f64) {
         // What the injections must be holds the loads, and no generation at the slack.
         (wanted[bus], wanted[self.buses + bus])
     }
 
+    /// Rows of limits in pairs.
+    fn two_sided(&self) -> usize {
+        2 * (self.plain.len() + 1 + self.generators.len())
+    }
+
+    /// What limits of voltages and branches add to the gradient over θ and V.
+    fn add_limits(&self, state: &[f64], weights: &[f64], out: &mut [f64]) {
+        for (bus, pair) in self.plain.iter().zip(weights.chunks_exact(2)) {
+            out[self.buses + bus] += pair[0] - pair[1];
+        }
+        let at_ends = &weights[self.two_sided()..];
+        for (end, weight) in self.ends.iter().zip(at_ends) {
+            if *weight != 0.0 {
+                end.add_gradient(state, *weight, out);
+            }
+        }
+    }
+
     fn slack_generator(&self) -> usize {
         let found = self.generators.iter().position(|bus| *bus == self.slack);
         found.expect("a generator at the slack")
     }
+}
+
+/// A rate from here on, per unit, says that there is none.
+const NO_LIMIT: f64 = 90.0;
+
+/// Buses are numbered from 1.
+fn place(number: f64) -> usize {
+    number as usize - 1
+}
+
+/// Both ends of a branch.
+fn pi_model(branch: &Branch, base: f64) -> [End; 2] {
+    let square = branch.r * branch.r + branch.x * branch.x;
+    let (g, b) = (branch.r / square, -branch.x / square);
+    let tap = if branch.tap == 0.0 { 1.0 } else { branch.tap };
+    let (own, other) = (place(branch.from), place(branch.to));
+    let rate = branch.rate_a_mva / base;
+    let mutual = (-g / tap, -b / tap);
+    let charged = b + 0.5 * branch.b;
+    let at_tap = (g / (tap * tap), charged / (tap * tap));
+    [(own, other, at_tap), (other, own, (g, charged))].map(|(own, other, own_admittance)| End {
+        own,
+        other,
+        own_admittance,
+        mutual,
+        rate,
+    })
 }
 
 /// The largest network, so that a call needs no allocation.
@@ -453,9 +354,10 @@ impl Functions for Grid {
         self.p_loads.len() + self.q_loads.len()
     }
 
-    /// Voltages without generator, power of the slack, reactive power of generators: two limits each.
+    /// Voltages without generator, power of the slack, reactive power of generators: two limits each. Then the
+    /// ends of branches.
     fn rows(&self) -> usize {
-        2 * (self.plain.len() + 1 + self.generators.len())
+        self.two_sided() + self.ends.len()
     }
 
     /// θ, V, P, Q, what P and Q must be, and a place for errors.
@@ -471,7 +373,11 @@ impl Functions for Grid {
         let (state, rest) = memory.split_at(2 * self.buses);
         let (p, rest) = rest.split_at(self.buses);
         let (q, wanted) = rest.split_at(self.buses);
-        let mut pairs = constraints.chunks_exact_mut(2);
+        let (two_sided, at_ends) = constraints.split_at_mut(self.two_sided());
+        for (value, end) in at_ends.iter_mut().zip(&self.ends) {
+            *value = end.value(state, self.buses);
+        }
+        let mut pairs = two_sided.chunks_exact_mut(2);
         let mut limit = |value: f64, (low, high): Interval| {
             if let Some(pair) = pairs.next() {
                 (pair[0], pair[1]) = (value - high, low - value);
@@ -516,9 +422,7 @@ impl Functions for Grid {
         let mut by_state = [0.0; 2 * MAX_BUSES];
         let by_state = &mut by_state[..2 * self.buses];
         self.injections_back(state, &alpha, &beta, by_state);
-        for (place, bus) in self.plain.iter().enumerate() {
-            by_state[self.buses + bus] += pair(place);
-        }
+        self.add_limits(state, weights, by_state);
         // Jᵀ a = what the state adds; a goes into the entries of α and β that belong to mismatches.
         let size = self.moving.len() + self.plain.len();
         let mut error = [0.0; 2 * MAX_BUSES];
@@ -533,9 +437,7 @@ impl Functions for Grid {
                 &*by_state
             } else {
                 self.injections_back(state, &alpha, &beta, &mut total[..2 * self.buses]);
-                for (place, bus) in self.plain.iter().enumerate() {
-                    total[self.buses + bus] += pair(place);
-                }
+                self.add_limits(state, weights, &mut total[..2 * self.buses]);
                 &total[..2 * self.buses]
             };
             let mut most = 0.0_f64;
@@ -559,6 +461,7 @@ impl Functions for Grid {
             }
         }
         self.injections_back(state, &alpha, &beta, &mut total[..2 * self.buses]);
+        self.add_limits(state, weights, &mut total[..2 * self.buses]);
         let (powers, voltages) = gradient.split_at_mut(self.generators.len() - 1);
         for ((gradient, g), y) in powers.iter_mut().zip(self.others()).zip(y) {
             *gradient = slope(g, *y) - alpha[self.generators[g]];
@@ -597,7 +500,11 @@ impl Functions for Grid {
             changes = self.injections_along(state, &moved);
         }
         let (dp, dq) = changes;
-        let mut pairs = slopes.chunks_exact_mut(2);
+        let (two_sided, at_ends) = slopes.split_at_mut(self.two_sided());
+        for (slope, end) in at_ends.iter_mut().zip(&self.ends) {
+            *slope = end.along(state, &moved);
+        }
+        let mut pairs = two_sided.chunks_exact_mut(2);
         let mut limit = |change: f64| {
             if let Some(pair) = pairs.next() {
                 (pair[0], pair[1]) = (change, -change);
@@ -609,48 +516,4 @@ impl Functions for Grid {
         limit(dp[self.slack]);
         self.generators.iter().for_each(|bus| limit(dq[*bus]));
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..8 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f64>() + rest
-}
-
-/// The inverse by elimination with pivots; `None` for a singular matrix.
-fn invert(mut matrix: Vec<f64>, size: usize) -> Option<Vec<f64>> {
-    let mut inverse = vec![0.0; size * size];
-    (0..size).for_each(|i| inverse[i * size + i] = 1.0);
-    for column in 0..size {
-        let magnitude = |row: usize| matrix[row * size + column].abs();
-        let best = (column..size).max_by(|a, b| magnitude(*a).total_cmp(&magnitude(*b)))?;
-        for k in 0..size {
-            matrix.swap(column * size + k, best * size + k);
-            inverse.swap(column * size + k, best * size + k);
-        }
-        let pivot = matrix[column * size + column];
-        if pivot == 0.0 || !pivot.is_finite() {
-            return None;
-        }
-        for k in 0..size {
-            matrix[column * size + k] /= pivot;
-            inverse[column * size + k] /= pivot;
-        }
-        for row in (0..size).filter(|row| *row != column) {
-            let factor = matrix[row * size + column];
-            if factor != 0.0 {
-                for k in 0..size {
-                    matrix[row * size + k] -= factor * matrix[column * size + k];
-                    inverse[row * size + k] -= factor * inverse[column * size + k];
-                }
-            }
-        }
-    }
-    Some(inverse)
 }

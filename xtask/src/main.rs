@@ -11,6 +11,7 @@ mod links;
 mod metadata;
 mod mujoco;
 mod packages;
+mod power_flow;
 mod python;
 mod reliability;
 mod rl_parity;
@@ -52,6 +53,8 @@ enum Task {
     Soak(reliability::Soak),
     /// Fetch the MuJoCo library for the feature `mujoco` of fab-saferl
     Mujoco,
+    /// Compare answers to optimal power flow with PYPOWER
+    PowerFlow(power_flow::Arguments),
     /// Compare policies here and in the original Python package
     RlParity(rl_parity::Arguments),
 }
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::Fuzz(arguments) => reliability::fuzz(&arguments),
         Task::Soak(arguments) => reliability::soak(&arguments),
         Task::Mujoco => mujoco::run(),
+        Task::PowerFlow(arguments) => power_flow::run(&arguments),
         Task::RlParity(arguments) => rl_parity::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {

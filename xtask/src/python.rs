@@ -76,6 +76,16 @@ pub const PACKAGE_BENCH: Packages = Packages {
     purpose: "to compare the package with PyTorch, JAX, ONNX Runtime and cvxpylayers",
 };
 
+/// What answers to optimal power flow are compared with.
+pub const POWER_FLOW: Packages = Packages {
+    name: "power-flow",
+    requirements: "bench/requirements-power-flow.txt",
+    bare: None,
+    oldest: (3, 10),
+    newest: None,
+    purpose: "to run PYPOWER",
+};
+
 /// The original Safety Gymnasium, for the package's wrapper.
 pub const SAFETY: Packages = Packages::exactly(
     "safety",

@@ -25,6 +25,14 @@ pub enum StudyError {
         /// Existing names, nearest first.
         near: Vec<String>,
     },
+    /// A method that cannot solve problems of this kind.
+    #[error("{method} cannot solve problems of family {family}")]
+    Unsuited {
+        /// The method's name.
+        method: &'static str,
+        /// The family's name.
+        family: &'static str,
+    },
     /// A file of the store that cannot be read or written. What was finished before is kept.
     #[error(
         "cannot {action} {path}: {source}; finished runs are kept, the same command resumes the study"

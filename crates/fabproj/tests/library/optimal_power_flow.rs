@@ -7,6 +7,10 @@ mod grid;
 use grid::Grid;
 
 const CASE: &str = include_str!("../../../../examples/power-flow/cases/case57.json");
+/// A case whose branches have limits.
+const LIMITED: &str = include_str!("../../../../examples/power-flow/cases/case30.json");
+const LIMITED_OPTIMA: &str =
+    include_str!("../../../../examples/power-flow/cases/case30-optima.csv");
 const OPTIMA: &str = include_str!("../../../../examples/power-flow/cases/case57-optima.csv");
 
 /// Values at a point, from a cold start.
@@ -19,7 +23,11 @@ fn values(grid: &Grid, y: &[f64], x: &[f64]) -> (f64, Vec<f64>) {
 
 #[test]
 fn derivatives_go_through_the_power_flow() {
-    let grid = Grid::from_json(CASE).unwrap();
+    [CASE, LIMITED].into_iter().for_each(compare_derivatives);
+}
+
+fn compare_derivatives(case: &str) {
+    let grid = Grid::from_json(case).unwrap();
     let x: Vec<f64> = (0..grid.x_dim())
         .map(|i| 1.0 + 0.1 * (i as f64).sin())
         .collect();
@@ -28,7 +36,10 @@ fn derivatives_go_through_the_power_flow() {
         .into_iter()
         .map(|(low, high)| 0.4 * high + 0.6 * low);
     let mut y: Vec<f64> = middle.collect();
-    y[..6].iter_mut().for_each(|power| *power = power.min(1.5));
+    let powers = y.len() / 2;
+    y[..powers]
+        .iter_mut()
+        .for_each(|power| *power = power.min(1.5));
     let (mut constraints, mut memory) = (vec![0.0; grid.rows()], vec![0.0; grid.memory()]);
     let objective = grid.values(&y, &x, &mut constraints, &mut memory);
     assert!(objective.is_finite());
@@ -68,17 +79,22 @@ fn derivatives_go_through_the_power_flow() {
     }
 }
 
-/// The optima in the file are those of another program (an interior-point method, to about 1e-7).
+/// The optima in the files are those of another program (an interior-point method, to about 1e-7).
 #[test]
 fn answers_are_feasible_and_optimal() {
-    let grid = Grid::from_json(CASE).unwrap();
-    let problem = grid.problem("case57", 0.1);
+    compare_optima(CASE, OPTIMA, 57);
+    compare_optima(LIMITED, LIMITED_OPTIMA, 30);
+}
+
+fn compare_optima(case: &str, optima: &str, buses: usize) {
+    let grid = Grid::from_json(case).unwrap();
+    let problem = grid.problem("case", 0.1);
     let model = solve::train(&problem, &SolveSettings::default()).unwrap();
     let solver = model.solver(&problem).unwrap();
     let mut tested = 0;
-    for line in OPTIMA.lines().skip(1) {
+    for line in optima.lines().skip(1) {
         let numbers: Vec<f64> = line.split(',').map(|word| word.parse().unwrap()).collect();
-        let (p, q) = numbers[1..].split_at(57);
+        let (p, q) = numbers[1..].split_at(buses);
         let x = grid.x_of(p, q);
         let (y, answer) = solver.solve(&x).unwrap();
         assert!(answer.outcome.is_verified());

@@ -9,7 +9,9 @@ use crate::table::Estimate;
 
 pub(super) const NOTE: &str = "Feasible: c ≤ 0 in every row without tolerance and |A y − x| ≤ 1e-9, then both up to 1e-6. \
      Gap: (f − f*) / |f*| in per cent over answers that are feasible up to 1e-6; f* is clarabel's at 1e-10, or the best \
-     of seven local searches where the family is not convex. µs: one answer at a time, the median over x. Faster: \
+     of seven local searches where the family is not convex (of a power network one). Loads that a network cannot \
+     serve, as far as that search can tell, are left out. µs: one answer at a time, the median over x; then each of \
+     all x at once, one thread. Fresh: feasible answers to other x, without tolerance. Faster: \
      the time of clarabel (its own tolerance; a local search where the family is not convex) beside the same run, \
      divided by that. ± is the 95 % interval of the mean over instances. `scale.csv` has all digits.";
 
@@ -65,23 +67,38 @@ impl ScaleRow<'_> {
             mean(of).map_or_else(none, |share| percent(share.mean))
         };
         let time = mean(|one| Some(one.p50_us));
+        let batch = mean(|one| one.batch_us.is_finite().then_some(one.batch_us));
         let faster = mean(|one| Some(one.peer_us / one.p50_us));
         let seconds = mean(|one| Some(one.training_seconds));
         [
-            self.method.label().to_owned(),
-            self.records.len().to_string(),
+            format!("{} ({})", self.method.label(), self.records.len()),
             format!(
                 "{} / {}",
                 share(|one| Some(one.feasible)),
                 share(|one| Some(one.nearly_feasible))
             ),
+            self.fresh(),
             mean(|one| one.mean_gap).map_or_else(none, gap),
             self.worst_gap()
                 .map_or_else(none, |worst| small(100.0 * worst)),
-            time.map_or_else(none, |time| micros(time.mean)),
-            faster.map_or_else(none, |faster| format!("{:.0}", faster.mean.max(1.0))),
+            format!(
+                "{} / {}",
+                time.map_or_else(none, |time| micros(time.mean)),
+                batch.map_or_else(none, |time| micros(time.mean))
+            ),
+            faster.map_or_else(none, |faster| ratio(faster.mean)),
             seconds.map_or_else(none, |seconds| format!("{:.0}", seconds.mean)),
         ]
+    }
+
+    /// Feasible answers of fresh x, of all instances.
+    fn fresh(&self) -> String {
+        let sum = |of: fn(&ScaleRecord) -> usize| self.records.iter().map(|one| of(one)).sum();
+        let (all, feasible): (usize, usize) = (sum(|one| one.fresh), sum(|one| one.fresh_feasible));
+        match all {
+            0 => "–".to_owned(),
+            _ => format!("{feasible} of {all}"),
+        }
     }
 }
 
@@ -110,6 +127,15 @@ fn small(value: f64) -> String {
     }
 }
 
+/// How many times faster.
+fn ratio(value: f64) -> String {
+    if value < 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
 fn micros(value: f64) -> String {
     if value < 100.0 {
         format!("{value:.1}")
@@ -120,12 +146,12 @@ fn micros(value: f64) -> String {
 
 /// The header of [`ScaleRow::entries`].
 pub const HEADER: [&str; 8] = [
-    "method",
-    "instances",
+    "method (instances)",
     "feasible %, at 1e-6",
+    "fresh",
     "mean gap %",
     "worst gap %",
-    "µs",
+    "µs, in a batch",
     "faster",
     "training s",
 ];
@@ -175,7 +201,7 @@ pub(super) fn page(records: &[ScaleRecord]) -> Option<Page> {
 /// CSV: a line for each run, all digits kept.
 pub(super) fn csv(records: &[ScaleRecord]) -> String {
     let mut text = String::from(
-        "family,method,instance,problems,feasible,feasible_1e-6,mean_gap,worst_gap,p50_us,p99_us,peer_us,\
+        "family,method,instance,problems,feasible,feasible_1e-6,fresh,fresh_feasible,mean_gap,worst_gap,p50_us,p99_us,batch_us,peer_us,\
          training_seconds,without_reference\n",
     );
     let number =
@@ -187,17 +213,20 @@ pub(super) fn csv(records: &[ScaleRecord]) -> String {
             // Writing into a string cannot fail.
             let _ = writeln!(
                 text,
-                "{},{},{},{},{},{},{},{},{:.2},{:.2},{:.0},{:.1},{}",
+                "{},{},{},{},{},{},{},{},{},{},{:.2},{:.2},{:.2},{:.0},{:.1},{}",
                 row.family,
                 row.method.name(),
                 record.key.seed,
                 record.key.problems,
                 record.feasible,
                 record.nearly_feasible,
+                record.fresh,
+                record.fresh_feasible,
                 number(record.mean_gap),
                 number(record.worst_gap),
                 record.p50_us,
                 record.p99_us,
+                record.batch_us,
                 record.peer_us,
                 record.training_seconds,
                 record.without_reference,

@@ -2,154 +2,14 @@
 
 use fabproj::set::Equation;
 use fabproj::solve::{Functions, Problem};
-use fabproj::support::near_names;
 
-use super::linear::{dot, dot3, solve_rows};
+use super::catalogue::Kind;
+use super::linear::{add, dot, dot3, solve_rows};
 use super::random_state::RandomState;
-use crate::StudyError;
-
-/// A family by name: the generator, its sizes, and what is special.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FamilyEntry {
-    /// Its name in commands and tables.
-    pub name: &'static str,
-    /// What it is.
-    pub label: &'static str,
-    /// What papers report, for the tables.
-    pub published: &'static str,
-    kind: Kind,
-    /// Dimension of y, equations, inequalities.
-    sizes: [usize; 3],
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// DC3's quadratic programs.
-    Dc3,
-    /// DC3's variant with p · sin y.
-    Dc3Sine,
-    /// DC3's, where the cost vector p belongs to x.
-    Dc3Cost,
-    /// Homeomorphic Projection's, with convex quadratic constraints.
-    Qcqp,
-    /// Homeomorphic Projection's, with cones.
-    Socp,
-    /// FSNet's nonconvex one: p · sin y, G sin y ≤ h cos x.
-    Nonconvex,
-    /// FSNet's nonsmooth one: that and 0.1 ‖y‖.
-    Nonsmooth,
-}
-
-/// All families.
-pub const FAMILIES: [FamilyEntry; 9] = [
-    FamilyEntry {
-        name: "qp-100",
-        label: "QP, 100 variables, 50 equations, 50 inequalities (DC3)",
-        published: "DC3 10.6 %, HardNet 1.3 %, Homeomorphic 1.6 %, FSNet < 0.2 %",
-        kind: Kind::Dc3,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "qp-100-sine",
-        label: "the same with p · sin y (DC3)",
-        published: "DC3 8.0 %, Πnet 0.2 % in 5.2 ms",
-        kind: Kind::Dc3Sine,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "qp-100-cost",
-        label: "QP whose cost vector is part of x",
-        published: "–",
-        kind: Kind::Dc3Cost,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "qp-100-rows",
-        label: "QP with 200 inequalities in 50 free dimensions",
-        published: "–",
-        kind: Kind::Dc3,
-        sizes: [100, 50, 200],
-    },
-    FamilyEntry {
-        name: "qp-200",
-        label: "QP, 200 variables, 100 equations, 100 inequalities",
-        published: "Homeomorphic 2.1 %, Πnet about 1 %",
-        kind: Kind::Dc3,
-        sizes: [200, 100, 100],
-    },
-    FamilyEntry {
-        name: "qcqp-100",
-        label: "QCQP, 100/50/50 (Homeomorphic Projection)",
-        published: "Homeomorphic 3.9 %",
-        kind: Kind::Qcqp,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "socp-100",
-        label: "SOCP, 100/50/50, cones of 50 (Homeomorphic Projection)",
-        published: "Homeomorphic 2.8 %",
-        kind: Kind::Socp,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "nonconvex-100",
-        label: "p · sin y with G sin y ≤ h cos x (FSNet)",
-        published: "FSNet ≈ its solver",
-        kind: Kind::Nonconvex,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "nonsmooth-100",
-        label: "the same with + 0.1 ‖y‖ (FSNet)",
-        published: "FSNet ≈ its solver",
-        kind: Kind::Nonsmooth,
-        sizes: [100, 50, 50],
-    },
-];
-
-impl FamilyEntry {
-    /// The family with this name.
-    ///
-    /// # Errors
-    /// [`StudyError::Unknown`], with the names most like it.
-    pub fn find(name: &str) -> Result<&'static Self, StudyError> {
-        let found = FAMILIES.iter().find(|family| family.name == name);
-        found.ok_or_else(|| StudyError::Unknown {
-            what: "family",
-            name: name.to_owned(),
-            near: near_names(name, FAMILIES.map(|family| family.name)),
-        })
-    }
-
-    /// Whether its constraints are cones, each a matrix of its own.
-    pub(super) fn has_cones(&self) -> bool {
-        self.kind == Kind::Socp
-    }
-
-    /// Instance 0 is the paper's own; others come from the same generator with later seeds.
-    pub fn instance(&self, number: u64) -> Family {
-        self.instance_of(self.sizes, number)
-    }
-
-    /// An instance of other sizes: dimension of y, equations, inequalities.
-    pub fn instance_of(&self, sizes: [usize; 3], number: u64) -> Family {
-        let number = number as u32;
-        match self.kind {
-            Kind::Dc3 | Kind::Dc3Sine | Kind::Dc3Cost => {
-                Family::dc3(sizes, self.kind, 17_u32.wrapping_add(number))
-            }
-            Kind::Qcqp => Family::qcqp(sizes, 2023_u32.wrapping_add(number)),
-            Kind::Socp => Family::socp(sizes, 2023_u32.wrapping_add(number)),
-            Kind::Nonconvex | Kind::Nonsmooth => {
-                Family::fsnet(sizes, self.kind, 2025_u32.wrapping_add(number))
-            }
-        }
-    }
-}
 
 /// Minimise ½ Σ q_i y_i² + Σ p_i y_i (or p_i sin y_i) + norm ‖y‖ with A y = x and inequality rows.
 #[derive(Clone, Debug)]
-pub struct Family {
+pub(super) struct Family {
     pub(super) q: Vec<f64>,
     /// The cost vector; where `cost_in_x`, x ends with it and this is empty.
     pub(super) p: Vec<f64>,
@@ -161,7 +21,7 @@ pub struct Family {
     pub(super) rows: Rows,
     /// The limit of |y_i|.
     pub(super) limit: Option<f64>,
-    x_bounds: Vec<(f64, f64)>,
+    pub(super) x_bounds: Vec<(f64, f64)>,
     /// Rows of x that no training has seen.
     test_x: Vec<f64>,
 }
@@ -192,7 +52,7 @@ pub(super) enum Rows {
 const TESTS: usize = 1_000;
 
 impl Family {
-    fn dc3([dim, equations, rows]: [usize; 3], kind: Kind, seed: u32) -> Self {
+    pub(super) fn dc3([dim, equations, rows]: [usize; 3], kind: Kind, seed: u32) -> Self {
         let mut random = RandomState::new(seed);
         let q = random.many(dim, RandomState::unit);
         let mut p = random.many(dim, RandomState::unit);
@@ -256,7 +116,7 @@ impl Family {
         }
     }
 
-    fn qcqp(sizes: [usize; 3], seed: u32) -> Self {
+    pub(super) fn qcqp(sizes: [usize; 3], seed: u32) -> Self {
         let [dim, equations, rows] = sizes;
         let mut random = RandomState::new(seed);
         let mut family = Self::shared(sizes, 2_000, 0.5, &mut random);
@@ -267,7 +127,7 @@ impl Family {
         family
     }
 
-    fn socp(sizes: [usize; 3], seed: u32) -> Self {
+    pub(super) fn socp(sizes: [usize; 3], seed: u32) -> Self {
         let [dim, _, rows] = sizes;
         let mut random = RandomState::new(seed);
         let mut family = Self::shared(sizes, 2_000, 0.5, &mut random);
@@ -289,7 +149,7 @@ impl Family {
         family
     }
 
-    fn fsnet(sizes: [usize; 3], kind: Kind, seed: u32) -> Self {
+    pub(super) fn fsnet(sizes: [usize; 3], kind: Kind, seed: u32) -> Self {
         let [dim, equations, rows] = sizes;
         let mut random = RandomState::new(seed);
         let mut family = Self::shared(sizes, 10_000, 1.0, &mut random);
@@ -302,27 +162,23 @@ impl Family {
     }
 
     /// Number of equations.
-    pub fn equations(&self) -> usize {
+    pub(super) fn equations(&self) -> usize {
         self.a.len() / self.q.len()
     }
 
     /// Whether clarabel can solve it.
-    pub fn is_convex(&self) -> bool {
+    pub(super) fn is_convex(&self) -> bool {
         !self.sine && self.norm == 0.0 && !matches!(self.rows, Rows::Sine { .. })
     }
 
     /// Rows of x to test on.
-    pub fn test_x(&self) -> impl Iterator<Item = &[f64]> {
-        self.test_x.chunks_exact(self.x_dim())
-    }
-
-    /// The region of x.
-    pub(super) fn x_bounds(&self) -> &[(f64, f64)] {
-        &self.x_bounds
+    pub(super) fn test_x(&self) -> Vec<Vec<f64>> {
+        let rows = self.test_x.chunks_exact(self.x_dim());
+        rows.map(<[f64]>::to_vec).collect()
     }
 
     /// The problem that a solver is trained for.
-    pub fn problem(&self, name: &str) -> Problem {
+    pub(super) fn problem(&self, name: &str) -> Problem {
         let dim = self.dim();
         let rows = self.a.chunks_exact(dim).enumerate();
         let stated = rows.map(|(i, normal)| {
@@ -350,28 +206,6 @@ impl Family {
         } else {
             &self.p
         }
-    }
-
-    /// The largest constraint, bounds included, and the largest |A y − x|.
-    pub fn violation(&self, y: &[f64], x: &[f64]) -> (f64, f64) {
-        let mut constraints = vec![0.0; self.rows()];
-        self.values(y, x, &mut constraints, &mut []);
-        if let Some(limit) = self.limit {
-            constraints.extend(y.iter().map(|y| y.abs() - limit));
-        }
-        let most = |most: f64, value: f64| {
-            if value.is_nan() {
-                f64::INFINITY
-            } else {
-                most.max(value)
-            }
-        };
-        let equations = self.a.chunks_exact(y.len()).zip(x);
-        let off = equations.map(|(row, x)| (dot(row, y) - x).abs());
-        (
-            constraints.into_iter().fold(f64::NEG_INFINITY, most),
-            off.fold(0.0, most),
-        )
     }
 }
 
@@ -567,13 +401,6 @@ impl Rows {
                 }
             }
         }
-    }
-}
-
-/// a += factor · b
-fn add(a: &mut [f64], factor: f64, b: &[f64]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a += factor * b;
     }
 }
 

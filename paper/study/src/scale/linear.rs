@@ -29,6 +29,14 @@ pub(super) fn dot3(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.map(|((a, b), c)| a * b * c).sum::<f64>()
 }
 
+/// a += factor · b
+#[inline]
+pub(super) fn add(a: &mut [f64], factor: f64, b: &[f64]) {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a += factor * b;
+    }
+}
+
 /// Solves matrix · v = side for each of several sides, with pivots. The matrix is regular.
 pub(super) fn solve_rows(mut matrix: Vec<Vec<f64>>, mut sides: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let size = matrix.len();
@@ -62,13 +70,22 @@ pub(super) fn solve_rows(mut matrix: Vec<Vec<f64>>, mut sides: Vec<Vec<f64>>) ->
 
 /// Coordinates along the equations A y = x: y = anchor · x + Σ z_i directions_i, in which ½ Σ q_i y_i² is round.
 pub(super) struct Along {
-    /// A⁺, `[y][equation]`
+    /// A⁺, `[y][equation]`; empty without equations
     pub(super) anchor: Vec<f64>,
     /// `[z][y]`
     pub(super) directions: Vec<Vec<f64>>,
 }
 
 impl Along {
+    /// Without equations: the coordinates of y themselves.
+    pub(super) fn whole(dim: usize) -> Self {
+        let unit = |i: usize| (0..dim).map(|j| f64::from(u8::from(i == j))).collect();
+        Self {
+            anchor: Vec::new(),
+            directions: (0..dim).map(unit).collect(),
+        }
+    }
+
     pub(super) fn new(a: &[f64], q: &[f64]) -> Self {
         let dim = q.len();
         let rows: Vec<&[f64]> = a.chunks_exact(dim).collect();

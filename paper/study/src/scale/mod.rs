@@ -3,36 +3,45 @@
 //! A run trains one [method](ScaleMethod) for one instance of a [family](FAMILIES) and lets it answer x that
 //! no training has seen. Instance 0 is that of the paper which the family comes from.
 
+mod admm;
+mod answers;
+mod catalogue;
+mod completion;
 mod family;
+// The worked example of power flow, which has more than the study needs.
+#[path = "../../../../examples/power-flow/grid.rs"]
+#[allow(dead_code)]
+mod grid;
+mod instance;
 mod linear;
+mod map;
+mod measured;
 mod net;
 mod random_state;
+mod ray;
 mod reference;
+mod seek;
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use fabproj::solve::{Functions, SolveSettings, Solver, SolverWorkspace, train};
+use fabproj::solve::SolveSettings;
 use fabproj::support::near_names;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use self::family::{FAMILIES, Family, FamilyEntry};
-use self::net::{Net, NetSettings};
-use self::reference::{Clarabel, best_known};
+use self::answers::Answers;
+pub use self::catalogue::{FAMILIES, FamilyEntry};
+pub use self::instance::Instance;
+use self::measured::{Measured, feasible_of_fresh, optima, peer_time};
+use self::net::NetSettings;
 use crate::store::to_value;
 use crate::{Context, StudyError};
 
 /// The version of this table's code. Part of every key: raise it when results would change.
-const VERSION: u32 = 1;
-/// |A y − x| up to here is rounding.
-const ROUNDING: f64 = 1e-9;
-/// The tolerance that papers use.
-const TOLERANCE: f64 = 1e-6;
-/// x at which the solver that a user would call is timed.
-const TIMED: usize = 7;
-/// Times that each x is answered; the fastest counts.
-const REPEATS: usize = 5;
+const VERSION: u32 = 2;
+/// x drawn beside the tested ones, on which feasibility alone is counted; of fewer than 1000 problems, as many
+/// times fewer.
+const FRESH: usize = 10_000;
 
 /// What answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,11 +55,23 @@ pub enum ScaleMethod {
     RayNet,
     /// DC3: completion and correction.
     Dc3,
+    /// FSNet: a feasibility-seeking step.
+    FsNet,
+    /// The alternating direction method of multipliers with its factor kept, started at the last answer;
+    /// quadratic programs only.
+    Admm,
 }
 
 impl ScaleMethod {
     /// All methods.
-    pub const ALL: [Self; 4] = [Self::Solver, Self::Clarabel, Self::RayNet, Self::Dc3];
+    pub const ALL: [Self; 6] = [
+        Self::Solver,
+        Self::Clarabel,
+        Self::Admm,
+        Self::RayNet,
+        Self::Dc3,
+        Self::FsNet,
+    ];
 
     /// Its name in commands.
     pub fn name(self) -> &'static str {
@@ -59,6 +80,8 @@ impl ScaleMethod {
             Self::Clarabel => "clarabel",
             Self::RayNet => "ray-net",
             Self::Dc3 => "dc3",
+            Self::FsNet => "fsnet",
+            Self::Admm => "admm",
         }
     }
 
@@ -69,6 +92,8 @@ impl ScaleMethod {
             Self::Clarabel => "clarabel",
             Self::RayNet => "network with ray map",
             Self::Dc3 => "DC3",
+            Self::FsNet => "FSNet",
+            Self::Admm => "ADMM, warm",
         }
     }
 
@@ -108,7 +133,7 @@ pub struct ScaleKey {
 pub struct ScaleRecord {
     /// What it depends on.
     pub key: ScaleKey,
-    /// Share of answers with c ≤ 0 in every row without tolerance, and |A y − x| ≤ 1e-9.
+    /// Share of answers with c ≤ 0 in every row without tolerance, and |A y − x| ≤ 1e-9, where any is known.
     pub feasible: f64,
     /// Share of answers with both up to 1e-6.
     pub nearly_feasible: f64,
@@ -116,10 +141,16 @@ pub struct ScaleRecord {
     pub mean_gap: Option<f64>,
     /// The largest of them.
     pub worst_gap: Option<f64>,
+    /// x drawn beside the tested ones that have a feasible point as far as a search can tell.
+    pub fresh: usize,
+    /// Answers to them with c ≤ 0 in every row without tolerance, and |A y − x| ≤ 1e-9.
+    pub fresh_feasible: usize,
     /// The median time of an answer, microseconds.
     pub p50_us: f64,
     /// The time that 99 of 100 answers take at most, microseconds.
     pub p99_us: f64,
+    /// Time of an answer where all x are handed over at once, one thread, microseconds.
+    pub batch_us: f64,
     /// The median time of clarabel, or of a local search where it cannot solve the problem, beside this run.
     pub peer_us: f64,
     /// Seconds of the training.
@@ -144,7 +175,7 @@ pub struct ScaleRun {
 impl ScaleRun {
     /// Whether the method can solve the family at all.
     pub fn is_possible(&self) -> bool {
-        self.method != ScaleMethod::Clarabel || self.family.instance_of([4, 2, 2], 0).is_convex()
+        self.family.suits(self.method)
     }
 
     /// A name for messages.
@@ -157,10 +188,12 @@ impl ScaleRun {
     pub fn key(&self, context: &Context<'_>) -> ScaleKey {
         let steps = self.network_steps(context);
         let settings = match self.method {
-            ScaleMethod::Solver => to_value(&SolveSettings::default()),
+            ScaleMethod::Solver => to_value(&self.solve_settings()),
             ScaleMethod::Clarabel => json!({ "tolerance": 1e-8 }),
+            ScaleMethod::Admm => json!({ "tolerance": admm::TOLERANCE }),
             ScaleMethod::RayNet => to_value(&NetSettings::ray(steps)),
-            ScaleMethod::Dc3 => to_value(&NetSettings::dc3(steps)),
+            ScaleMethod::Dc3 => to_value(&NetSettings::dc3(steps, self.family.is_network())),
+            ScaleMethod::FsNet => to_value(&NetSettings::fsnet(steps, self.family.is_network())),
         };
         ScaleKey {
             version: VERSION,
@@ -168,26 +201,43 @@ impl ScaleRun {
             method: self.method,
             settings,
             seed: self.seed,
-            problems: context.protocol().problems,
+            problems: self.problems(context),
         }
     }
 
-    /// Steps of a peer's network. A step through cones takes twenty times as long as others.
+    /// The default, but for fewer optima where one takes long.
+    fn solve_settings(&self) -> SolveSettings {
+        let mut settings = SolveSettings::default();
+        settings.seed = self.seed;
+        settings.labels = self.family.labels();
+        settings
+    }
+
+    /// Tested x: fewer where a reference takes long.
+    fn problems(&self, context: &Context<'_>) -> usize {
+        context.protocol().problems.min(self.family.most_problems())
+    }
+
+    /// Steps of a peer's network. A step through cones or a power flow takes twenty times as long as others.
     fn network_steps(&self, context: &Context<'_>) -> u64 {
         let steps = context.effort().solver_steps;
-        match self.family.has_cones() {
+        let seeks = self.method == ScaleMethod::FsNet;
+        match self.family.is_slow() {
+            true if seeks => steps / 10,
             true => steps / 2,
+            false if seeks => steps,
             false => 2 * steps,
         }
     }
 
     /// About how many seconds of a core it takes.
     pub(crate) fn seconds(&self, context: &Context<'_>) -> f64 {
+        let steps = self.network_steps(context) as f64;
         match self.method {
             ScaleMethod::Solver => 20.0,
-            ScaleMethod::Clarabel => 0.05 * context.protocol().problems as f64,
-            _ if self.family.has_cones() => 0.03 * self.network_steps(context) as f64,
-            _ => 0.002 * self.network_steps(context) as f64,
+            ScaleMethod::Clarabel | ScaleMethod::Admm => 0.05 * self.problems(context) as f64,
+            _ if self.family.is_slow() => 0.03 * steps,
+            _ => 0.002 * steps,
         }
     }
 
@@ -196,27 +246,36 @@ impl ScaleRun {
     /// # Errors
     /// [`StudyError`] when a training fails or is stopped.
     pub fn result(&self, context: &Context<'_>) -> Result<ScaleRecord, StudyError> {
-        let family = self.family.instance(self.seed);
+        let instance = self.family.instance(self.seed);
         let start = Instant::now();
-        let mut answers = Answers::train(self, &family, context)?;
+        let mut answers = Answers::train(self, &instance, context)?;
         let training_seconds = start.elapsed().as_secs_f64();
-        let problems = context.protocol().problems;
-        let x: Vec<&[f64]> = family.test_x().take(problems).collect();
-        let mut y = vec![vec![0.0; family.dim()]; x.len()];
-        let (times, peer_us) = context.timed(|| {
-            let peer_us = peer_time(self, &family, &x);
-            (answers.time(&x, &mut y), peer_us)
+        let x: Vec<&[f64]> = instance.test_x().take(self.problems(context)).collect();
+        let mut y = vec![vec![0.0; instance.dim()]; x.len()];
+        let (times, batch_us, peer_us) = context.timed(|| {
+            let peer_us = peer_time(&instance, &x);
+            let times = answers.time(&x, &mut y);
+            (times, answers.batch_time(&x, &mut y), peer_us)
         });
-        let optima = context.optima(self, || optima(self, &family, &x))?;
-        let measured = Measured::of(&family, &x, &y, &optima);
+        let optima = context.optima(self, || optima(&instance, &x))?;
+        let measured = Measured::of(&instance, &x, &y, &optima);
+        let count = match answers.is_slow() {
+            true => 0,
+            false => FRESH.min(FRESH * context.protocol().problems / 1_000),
+        };
+        let fresh = feasible_of_fresh(&instance, &mut answers, count, 2_000 + self.seed);
+        let share = |count: usize| count as f64 / measured.solvable.max(1) as f64;
         Ok(ScaleRecord {
             key: self.key(context),
-            feasible: measured.feasible as f64 / x.len() as f64,
-            nearly_feasible: measured.nearly_feasible as f64 / x.len() as f64,
+            feasible: share(measured.feasible),
+            nearly_feasible: share(measured.nearly_feasible),
             mean_gap: measured.mean_gap(),
             worst_gap: measured.gaps.iter().copied().max_by(f64::total_cmp),
+            fresh: fresh.0,
+            fresh_feasible: fresh.1,
             p50_us: times[times.len() / 2],
             p99_us: times[(99 * times.len()) / 100],
+            batch_us,
             peer_us,
             training_seconds,
             without_reference: optima.iter().filter(|one| one.is_none()).count(),
@@ -225,155 +284,18 @@ impl ScaleRun {
     }
 }
 
-/// A trained method.
-enum Answers<'a> {
-    Solver(
-        Solver<Arc<dyn Functions + Send + Sync>>,
-        Box<SolverWorkspace>,
-    ),
-    Clarabel(Clarabel<'a>),
-    Net(Box<Net<'a>>),
-}
-
-impl<'a> Answers<'a> {
-    fn train(
-        run: &ScaleRun,
-        family: &'a Family,
-        context: &Context<'_>,
-    ) -> Result<Self, StudyError> {
-        let steps = run.network_steps(context);
-        let net = |settings: NetSettings| {
-            let net = Net::train(family, &settings, run.seed, context)?;
-            Ok(Self::Net(Box::new(net)))
-        };
-        match run.method {
-            ScaleMethod::Solver => {
-                let problem = family.problem(run.family.name);
-                let mut settings = SolveSettings::default();
-                settings.seed = run.seed;
-                let solver = train(&problem, &settings)?.solver(&problem)?;
-                let workspace = Box::new(solver.workspace());
-                Ok(Self::Solver(solver, workspace))
-            }
-            ScaleMethod::Clarabel => Ok(Self::Clarabel(Clarabel::new(family))),
-            ScaleMethod::RayNet => net(NetSettings::ray(steps)),
-            ScaleMethod::Dc3 => net(NetSettings::dc3(steps)),
-        }
-    }
-
-    fn answer(&mut self, x: &[f64], y: &mut [f64]) {
-        match self {
-            Self::Solver(solver, workspace) => {
-                let done = solver.solve_into(x, y, workspace);
-                // Lengths fit by construction.
-                debug_assert!(done.is_ok());
-            }
-            Self::Clarabel(clarabel) => {
-                clarabel.solve(x, 1e-8, y);
-            }
-            Self::Net(net) => net.answer(x, y),
-        }
-    }
-
-    /// Answers every x; the times in microseconds, sorted.
-    fn time(&mut self, x: &[&[f64]], y: &mut [Vec<f64>]) -> Vec<f64> {
-        let repeats = match self {
-            Self::Clarabel(_) => 1,
-            _ => REPEATS,
-        };
-        let mut times = vec![f64::INFINITY; x.len()];
-        for _ in 0..repeats {
-            for ((x, y), time) in x.iter().zip(&mut *y).zip(&mut times) {
-                let start = Instant::now();
-                self.answer(x, y);
-                *time = time.min(1e6 * start.elapsed().as_secs_f64());
-            }
-        }
-        times.sort_by(f64::total_cmp);
-        times
-    }
-}
-
-/// The median time of what a user would call otherwise.
-fn peer_time(run: &ScaleRun, family: &Family, x: &[&[f64]]) -> f64 {
-    let problem = family.problem(run.family.name);
-    let mut clarabel = family.is_convex().then(|| Clarabel::new(family));
-    let mut y = vec![0.0; family.dim()];
-    let mut times: Vec<f64> = Vec::new();
-    for x in x.iter().take(TIMED) {
-        let start = Instant::now();
-        match &mut clarabel {
-            Some(clarabel) => {
-                clarabel.solve(x, 1e-8, &mut y);
-            }
-            None => {
-                fabproj::solve::local_optimum(&problem, x, &y);
-            }
-        }
-        times.push(1e6 * start.elapsed().as_secs_f64());
-    }
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// f* at every x: clarabel's where the family is convex, else the best of several local searches.
-fn optima(run: &ScaleRun, family: &Family, x: &[&[f64]]) -> Vec<Option<f64>> {
-    let mut y = vec![0.0; family.dim()];
-    if family.is_convex() {
-        let mut clarabel = Clarabel::new(family);
-        let one = |x: &&[f64]| clarabel.solve(x, 1e-10, &mut y);
-        return x.iter().map(one).collect();
-    }
-    let problem = family.problem(run.family.name);
-    x.iter().map(|x| best_known(&problem, x, &[&y])).collect()
-}
-
-/// Counts and gaps of answers.
-struct Measured {
-    feasible: usize,
-    nearly_feasible: usize,
-    gaps: Vec<f64>,
-}
-
-impl Measured {
-    fn of(family: &Family, x: &[&[f64]], y: &[Vec<f64>], optima: &[Option<f64>]) -> Self {
-        let mut measured = Self {
-            feasible: 0,
-            nearly_feasible: 0,
-            gaps: Vec::new(),
-        };
-        let mut constraints = vec![0.0; family.rows()];
-        for ((x, y), optimum) in x.iter().zip(y).zip(optima) {
-            let (outside, off) = family.violation(y, x);
-            measured.feasible += usize::from(outside <= 0.0 && off <= ROUNDING);
-            if outside > TOLERANCE || off > TOLERANCE {
-                continue;
-            }
-            measured.nearly_feasible += 1;
-            let memory = &mut vec![0.0; family.memory()];
-            let value = family.values(y, x, &mut constraints, memory);
-            if let Some(optimum) = optimum {
-                measured.gaps.push((value - optimum) / optimum.abs());
-            }
-        }
-        measured
-    }
-
-    fn mean_gap(&self) -> Option<f64> {
-        let count = self.gaps.len();
-        (count > 0).then(|| self.gaps.iter().sum::<f64>() / count as f64)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use fabproj::solve::train;
+
     use super::*;
 
     #[test]
     fn gradients_and_slopes_of_all_families_agree_with_differences() {
-        for entry in FAMILIES {
-            let family = entry.instance_of([10, 4, 5], 0);
-            let x: Vec<f64> = family.test_x().next().unwrap().to_vec();
+        for entry in FAMILIES.iter().filter(|entry| !entry.is_network()) {
+            let instance = entry.instance_of([10, 4, 5], 0);
+            let family = instance.functions();
+            let x: Vec<f64> = instance.test_x().next().unwrap().to_vec();
             let y: Vec<f64> = (0..10).map(|i| (1.7 * f64::from(i)).sin()).collect();
             let weights: Vec<f64> = (0..5).map(|i| 0.3 + f64::from(i)).collect();
             let direction: Vec<f64> = (0..10).map(|i| (0.9 * f64::from(i)).cos()).collect();
@@ -406,30 +328,25 @@ mod tests {
 
     #[test]
     fn answers_are_feasible_and_as_good_as_a_search() {
-        for entry in FAMILIES {
-            let family = entry.instance_of([20, 8, 10], 0);
-            let problem = family.problem(entry.name);
-            let solver = train(&problem, &SolveSettings::default())
+        for entry in FAMILIES.iter().filter(|entry| !entry.is_network()) {
+            let instance = entry.instance_of([20, 8, 10], 0);
+            let problem = instance.problem();
+            let solver = train(problem, &SolveSettings::default())
                 .unwrap()
-                .solver(&problem)
+                .solver(problem)
                 .unwrap();
-            let x: Vec<&[f64]> = family.test_x().take(20).collect();
-            let run = ScaleRun {
-                family: FamilyEntry::find(entry.name).unwrap(),
-                method: ScaleMethod::Solver,
-                seed: 0,
-            };
+            let x: Vec<&[f64]> = instance.test_x().take(20).collect();
             let y: Vec<Vec<f64>> = x.iter().map(|x| solver.solve(x).unwrap().0).collect();
             // Of several optima, an answer is that of its own basin.
             let nearest = |(x, y): (&&[f64], &Vec<f64>)| {
-                let found = fabproj::solve::local_optimum(&problem, x, y)?;
+                let found = fabproj::solve::local_optimum(problem, x, y)?;
                 Some(found.1)
             };
-            let optima = match family.is_convex() {
-                true => optima(&run, &family, &x),
+            let optima = match instance.is_convex() {
+                true => optima(&instance, &x),
                 false => x.iter().zip(&y).map(nearest).collect(),
             };
-            let measured = Measured::of(&family, &x, &y, &optima);
+            let measured = Measured::of(&instance, &x, &y, &optima);
             assert_eq!(measured.feasible, 20, "{}", entry.name);
             assert_eq!(measured.gaps.len(), 20, "{}", entry.name);
             let worst = measured

@@ -5,11 +5,12 @@ use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT, SecondOrderConeT,
     SolverStatus, SupportedConeT, ZeroConeT,
 };
-use fabproj::solve::{Functions, Problem, local_optimum};
+use fabproj::solve::{Functions, local_optimum};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::family::{Family, Rows};
+use super::instance::Instance;
 
 /// A convex family in clarabel's form: A y + s = b, s in cones.
 pub(super) struct Clarabel<'a> {
@@ -22,7 +23,13 @@ pub(super) struct Clarabel<'a> {
 }
 
 impl<'a> Clarabel<'a> {
-    pub(super) fn new(family: &'a Family) -> Self {
+    /// None for an instance that is not convex.
+    pub(super) fn of(instance: &'a Instance) -> Option<Self> {
+        let family = instance.family.as_ref()?;
+        family.is_convex().then(|| Self::new(family))
+    }
+
+    fn new(family: &'a Family) -> Self {
         let dim = family.dim();
         let mut rows: Vec<(Vec<f64>, f64)> = Vec::new();
         let equations = family.a.chunks_exact(dim);
@@ -126,17 +133,20 @@ fn by_columns(rows: &[(Vec<f64>, f64)], dim: usize) -> CscMatrix<f64> {
     CscMatrix::new(rows.len(), dim, columns, places, values)
 }
 
-/// Random starts beside the given ones, for families that may have several optima.
+/// Random starts beside the middle, for families that may have several optima.
 const STARTS: usize = 6;
 
-/// The best local optimum at x: searches from the given points and from random ones.
-pub(super) fn best_known(problem: &Problem, x: &[f64], starts: &[&[f64]]) -> Option<f64> {
+/// The best local optimum at x: searches from the middle and from random points. Those of a power network start
+/// at the middle alone: elsewhere a power flow has no solution.
+pub(super) fn best_known(instance: &Instance, x: &[f64]) -> Option<f64> {
     let mut random = ChaCha8Rng::seed_from_u64(x[0].to_bits());
-    let wild = (0..STARTS).map(|_| {
+    let wild = if instance.family.is_some() { STARTS } else { 0 };
+    let wild = (0..wild).map(|_| {
         let one = |_| random.random_range(-2.0..2.0);
-        (0..problem.dim()).map(one).collect::<Vec<f64>>()
+        (0..instance.dim()).map(one).collect::<Vec<f64>>()
     });
-    let starts = starts.iter().map(|start| start.to_vec()).chain(wild);
+    let starts = std::iter::once(instance.middle.clone()).chain(wild);
+    let problem = instance.problem();
     let found = starts.filter_map(|start| Some(local_optimum(problem, x, &start)?.1));
     found.min_by(f64::total_cmp)
 }

@@ -1,0 +1,281 @@
+//! The families of table `scale` by name.
+
+use fabproj::support::near_names;
+
+use super::ScaleMethod;
+use super::family::Family;
+use super::instance::Instance;
+use crate::StudyError;
+
+const CASE_30: &str = include_str!("../../../../examples/power-flow/cases/case30.json");
+const CASE_57: &str = include_str!("../../../../examples/power-flow/cases/case57.json");
+const CASE_118: &str = include_str!("../../../../examples/power-flow/cases/case118.json");
+
+/// A power network, and the part of their nominal value by which loads vary.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Case {
+    pub(super) json: &'static str,
+    pub(super) part: f64,
+}
+
+/// A family by name: the generator, its sizes, and what is special.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FamilyEntry {
+    /// Its name in commands and tables.
+    pub name: &'static str,
+    /// What it is.
+    pub label: &'static str,
+    /// What papers report, for the tables.
+    pub published: &'static str,
+    pub(super) kind: Kind,
+    /// Dimension of y, equations, inequalities.
+    sizes: [usize; 3],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// DC3's quadratic programs.
+    Dc3,
+    /// DC3's variant with p · sin y.
+    Dc3Sine,
+    /// DC3's, where the cost vector p belongs to x.
+    Dc3Cost,
+    /// Homeomorphic Projection's, with convex quadratic constraints.
+    Qcqp,
+    /// Homeomorphic Projection's, with cones.
+    Socp,
+    /// FSNet's nonconvex one: p · sin y, G sin y ≤ h cos x.
+    Nonconvex,
+    /// FSNet's nonsmooth one: that and 0.1 ‖y‖.
+    Nonsmooth,
+    /// AC optimal power flow.
+    PowerFlow(Case),
+}
+
+/// All families.
+pub const FAMILIES: [FamilyEntry; 17] = [
+    FamilyEntry {
+        name: "qp-100",
+        label: "QP, 100 variables, 50 equations, 50 inequalities (DC3)",
+        published: "DC3 10.6 %, HardNet 1.3 %, Homeomorphic 1.6 %, FSNet < 0.2 %",
+        kind: Kind::Dc3,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "qp-100-sine",
+        label: "the same with p · sin y (DC3)",
+        published: "DC3 8.0 %, Πnet 0.2 % in 5.2 ms",
+        kind: Kind::Dc3Sine,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "qp-100-cost",
+        label: "QP whose cost vector is part of x",
+        published: "–",
+        kind: Kind::Dc3Cost,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "qp-100-rows",
+        label: "QP with 200 inequalities in 50 free dimensions",
+        published: "–",
+        kind: Kind::Dc3,
+        sizes: [100, 50, 200],
+    },
+    FamilyEntry {
+        name: "qp-200",
+        label: "QP, 200 variables, 100 equations, 100 inequalities",
+        published: "Homeomorphic 2.1 %, Πnet about 1 %",
+        kind: Kind::Dc3,
+        sizes: [200, 100, 100],
+    },
+    FamilyEntry {
+        name: "qp-1000",
+        label: "QP, 1000 variables, 500 equations, 500 inequalities",
+        published: "Homeomorphic 2.1 %, Πnet about 1 %",
+        kind: Kind::Dc3,
+        sizes: [1000, 500, 500],
+    },
+    FamilyEntry {
+        name: "qcqp-100",
+        label: "QCQP, 100/50/50 (Homeomorphic Projection)",
+        published: "Homeomorphic 3.9 %",
+        kind: Kind::Qcqp,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "socp-100",
+        label: "SOCP, 100/50/50, cones of 50 (Homeomorphic Projection)",
+        published: "Homeomorphic 2.8 %",
+        kind: Kind::Socp,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "nonconvex-100",
+        label: "p · sin y with G sin y ≤ h cos x (FSNet)",
+        published: "FSNet ≈ its solver",
+        kind: Kind::Nonconvex,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "nonsmooth-100",
+        label: "the same with + 0.1 ‖y‖ (FSNet)",
+        published: "FSNet ≈ its solver",
+        kind: Kind::Nonsmooth,
+        sizes: [100, 50, 50],
+    },
+    FamilyEntry {
+        name: "opf-57-10",
+        label: "AC optimal power flow, 57 buses, loads ±10 %",
+        published: "DC3 0.1 to 0.3 %",
+        kind: Kind::PowerFlow(Case {
+            json: CASE_57,
+            part: 0.1,
+        }),
+        sizes: [0; 3],
+    },
+    FamilyEntry {
+        name: "opf-57-20",
+        label: "AC optimal power flow, 57 buses, loads ±20 %",
+        published: "–",
+        kind: Kind::PowerFlow(Case {
+            json: CASE_57,
+            part: 0.2,
+        }),
+        sizes: [0; 3],
+    },
+    FamilyEntry {
+        name: "opf-57-30",
+        label: "AC optimal power flow, 57 buses, loads ±30 %",
+        published: "–",
+        kind: Kind::PowerFlow(Case {
+            json: CASE_57,
+            part: 0.3,
+        }),
+        sizes: [0; 3],
+    },
+    FamilyEntry {
+        name: "opf-118-10",
+        label: "AC optimal power flow, 118 buses, loads ±10 %",
+        published: "Homeomorphic 0.3 % in 47 ms, PYPOWER 949 ms",
+        kind: Kind::PowerFlow(Case {
+            json: CASE_118,
+            part: 0.1,
+        }),
+        sizes: [0; 3],
+    },
+    FamilyEntry {
+        name: "opf-118-20",
+        label: "AC optimal power flow, 118 buses, loads ±20 %",
+        published: "–",
+        kind: Kind::PowerFlow(Case {
+            json: CASE_118,
+            part: 0.2,
+        }),
+        sizes: [0; 3],
+    },
+    FamilyEntry {
+        name: "opf-118-30",
+        label: "AC optimal power flow, 118 buses, loads ±30 %",
+        published: "–",
+        kind: Kind::PowerFlow(Case {
+            json: CASE_118,
+            part: 0.3,
+        }),
+        sizes: [0; 3],
+    },
+    FamilyEntry {
+        name: "opf-30-10",
+        label: "AC optimal power flow, 30 buses, branch limits, loads ±10 %",
+        published: "–",
+        kind: Kind::PowerFlow(Case {
+            json: CASE_30,
+            part: 0.1,
+        }),
+        sizes: [0; 3],
+    },
+];
+
+impl FamilyEntry {
+    /// The family with this name.
+    ///
+    /// # Errors
+    /// [`StudyError::Unknown`], with the names most like it.
+    pub fn find(name: &str) -> Result<&'static Self, StudyError> {
+        let found = FAMILIES.iter().find(|family| family.name == name);
+        found.ok_or_else(|| StudyError::Unknown {
+            what: "family",
+            name: name.to_owned(),
+            near: near_names(name, FAMILIES.map(|family| family.name)),
+        })
+    }
+
+    /// Whether it is a power network.
+    pub(super) fn is_network(&self) -> bool {
+        matches!(self.kind, Kind::PowerFlow(_))
+    }
+
+    /// Whether a step of a peer's network takes long: through cones, each a matrix of its own, through a power
+    /// flow, or in a thousand dimensions.
+    pub(super) fn is_slow(&self) -> bool {
+        self.kind == Kind::Socp || self.is_network() || self.sizes[0] >= 1_000
+    }
+
+    /// Optima to learn from, where they take long; 0 for the default.
+    pub(super) fn labels(&self) -> usize {
+        if self.sizes[0] >= 1_000 { 700 } else { 0 }
+    }
+
+    /// Tested x at most.
+    pub(super) fn most_problems(&self) -> usize {
+        match self.kind {
+            Kind::Socp | Kind::PowerFlow(_) => 200,
+            _ if self.sizes[0] >= 1_000 => 40,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Instance 0 is the paper's own; others come from the same generator with later seeds. Of a power network,
+    /// instances are trainings with other loads.
+    ///
+    /// # Panics
+    /// If a case file in the tree cannot be read.
+    pub fn instance(&self, number: u64) -> Instance {
+        self.instance_of(self.sizes, number)
+    }
+
+    /// An instance of other sizes: dimension of y, equations, inequalities. Networks have their own.
+    ///
+    /// # Panics
+    /// If a case file in the tree cannot be read.
+    pub fn instance_of(&self, sizes: [usize; 3], number: u64) -> Instance {
+        let seed = number as u32;
+        let family = match self.kind {
+            Kind::Dc3 | Kind::Dc3Sine | Kind::Dc3Cost => {
+                Family::dc3(sizes, self.kind, 17_u32.wrapping_add(seed))
+            }
+            Kind::Qcqp => Family::qcqp(sizes, 2023_u32.wrapping_add(seed)),
+            Kind::Socp => Family::socp(sizes, 2023_u32.wrapping_add(seed)),
+            Kind::Nonconvex | Kind::Nonsmooth => {
+                Family::fsnet(sizes, self.kind, 2025_u32.wrapping_add(seed))
+            }
+            Kind::PowerFlow(case) => return Instance::network(self.name, case, number),
+        };
+        Instance::of_family(self.name, family)
+    }
+
+    /// Whether the method can solve the family at all.
+    pub(super) fn suits(&self, method: ScaleMethod) -> bool {
+        let convex = matches!(
+            self.kind,
+            Kind::Dc3 | Kind::Dc3Cost | Kind::Qcqp | Kind::Socp
+        );
+        let network = matches!(self.kind, Kind::PowerFlow(_));
+        match method {
+            ScaleMethod::Solver | ScaleMethod::Dc3 | ScaleMethod::FsNet => true,
+            ScaleMethod::Clarabel => convex,
+            ScaleMethod::Admm => matches!(self.kind, Kind::Dc3 | Kind::Dc3Cost),
+            ScaleMethod::RayNet => !network,
+        }
+    }
+}
