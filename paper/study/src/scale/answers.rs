@@ -17,12 +17,12 @@ const REPEATS: usize = 5;
 /// x that a method of iterations is set up with.
 const FIRST: usize = 5;
 
+/// Our solver with its memory.
+type Trained = (Solver<Arc<dyn Functions + Send + Sync>>, SolverWorkspace);
+
 /// A trained method.
 pub(super) enum Answers<'a> {
-    Solver(
-        Solver<Arc<dyn Functions + Send + Sync>>,
-        Box<SolverWorkspace>,
-    ),
+    Solver(Box<Trained>),
     Clarabel(Box<Clarabel<'a>>),
     Admm(Box<Admm<'a>>),
     Net(Box<Net<'a>>),
@@ -47,8 +47,8 @@ impl<'a> Answers<'a> {
             ScaleMethod::Solver => {
                 let model = train(instance.problem(), &run.solve_settings())?;
                 let solver = model.solver(instance.problem())?;
-                let workspace = Box::new(solver.workspace());
-                Ok(Self::Solver(solver, workspace))
+                let workspace = solver.workspace();
+                Ok(Self::Solver(Box::new((solver, workspace))))
             }
             ScaleMethod::Clarabel => {
                 let clarabel = Clarabel::of(instance).ok_or_else(unsuited)?;
@@ -74,7 +74,8 @@ impl<'a> Answers<'a> {
 
     pub(super) fn answer(&mut self, x: &[f64], y: &mut [f64]) {
         match self {
-            Self::Solver(solver, workspace) => {
+            Self::Solver(trained) => {
+                let (solver, workspace) = &mut **trained;
                 let done = solver.solve_into(x, y, workspace);
                 // Lengths fit by construction.
                 debug_assert!(done.is_ok());
@@ -114,7 +115,8 @@ impl<'a> Answers<'a> {
         for _ in 0..repeats {
             let start = Instant::now();
             match self {
-                Self::Solver(solver, workspace) => {
+                Self::Solver(trained) => {
+                    let (solver, workspace) = &mut **trained;
                     let result = solver.solve_rows_into(&all, &mut out, &mut done, workspace);
                     debug_assert!(result.is_ok());
                 }
