@@ -69,7 +69,10 @@ fn derivatives_go_through_the_power_flow() {
             grid.slopes(&y, &x, &direction, &mut slopes, &mut memory);
             for (row, found) in slopes.iter().enumerate() {
                 let slope = (above.1[row] - below.1[row]) / (2.0 * step);
-                assert!((found - slope).abs() < 1e-5 * slope.abs().max(1.0), "{row}: {found} but {slope}");
+                assert!(
+                    (found - slope).abs() < 1e-5 * slope.abs().max(1.0),
+                    "{row}: {found} but {slope}"
+                );
             }
         }
     }
