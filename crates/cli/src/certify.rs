@@ -267,7 +267,7 @@ fn shares(certificate: &Certificate) -> String {
     if !certificate.statistical && certificate.guard_problem.is_none() {
         guarded[2] = "all tested".to_owned();
     }
-    let shares = [
+    let mut shares = vec![
         share(
             "inputs, raw",
             certificate.raw_feasible,
@@ -285,6 +285,10 @@ fn shares(certificate: &Certificate) -> String {
             Some(certificate.surface_lower_bound),
         ),
     ];
+    if let Some(enclosed) = &certificate.enclosed_feasible {
+        let bound = Some(enclosed.lower_bound);
+        shares.insert(1, share("inputs from holes, raw", enclosed.feasible, bound));
+    }
     let title = match certificate.statistical {
         true => "SHARE ACCEPTED BY THE LEARNED TEST",
         false => "SHARE OF FEASIBLE",

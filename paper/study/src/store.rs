@@ -64,6 +64,9 @@ pub struct RunRecord {
     /// Where the times were measured.
     #[serde(default)]
     pub machine: String,
+    /// Whether they were taken again by [`time_again`](crate::plan::time_again).
+    #[serde(default)]
+    pub timed_alone: bool,
 }
 
 /// What the store has under a key.

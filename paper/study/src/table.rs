@@ -104,6 +104,20 @@ impl Cell {
         })
     }
 
+    /// With the times of some of the runs, where there are such: those that were taken with nothing else running.
+    fn with_times_of(self, timed: Option<Self>) -> Self {
+        match timed {
+            Some(timed) => Self {
+                p50_us: timed.p50_us,
+                p99_us: timed.p99_us,
+                mean_us: timed.mean_us,
+                deviation_us: timed.deviation_us,
+                ..self
+            },
+            None => self,
+        }
+    }
+
     /// The standard deviation of feasibility over problems, as the paper's tables have it.
     pub fn feasible_deviation(&self) -> f64 {
         (self.feasible.mean * (1.0 - self.feasible.mean))
@@ -205,14 +219,16 @@ fn rows(
     let row = |guarded: bool| {
         let cells = Objective::ALL.map(|objective| {
             let records = cells.get(&(set, entry.name.as_str(), objective))?;
-            let answers: Vec<&Answers> = records
-                .iter()
-                .filter_map(|record| match guarded {
+            let answers = |kept: &dyn Fn(&RunRecord) -> bool| -> Vec<&Answers> {
+                let kept = records.iter().filter(|record| kept(record));
+                kept.filter_map(|record| match guarded {
                     true => record.guarded.as_ref(),
                     false => Some(&record.answers),
                 })
-                .collect();
-            Cell::of(&answers)
+                .collect()
+            };
+            let timed = Cell::of(&answers(&|record| record.timed_alone));
+            Cell::of(&answers(&|_| true)).map(|cell| cell.with_times_of(timed))
         });
         Row {
             method: entry.name.clone(),

@@ -72,6 +72,12 @@ pub struct Certificate {
     /// How coverage was measured.
     #[serde(default)]
     pub coverage_grid: Option<CoverageGrid>,
+    /// Feasible projections of inputs from bounded pieces of the complement, such as the hole of a ring: infeasible
+    /// points of the cells of that grid that feasible cells enclose. Null where there are none, where the set
+    /// depends on x, and for sets with equations. Pieces thinner than a cell are not seen, and gaps thinner than a
+    /// cell may pass for closed.
+    #[serde(default)]
+    pub enclosed_feasible: Option<Share>,
 
     /// How many feasible inputs `mean_move` is the mean of; where too few of the inputs were feasible,
     /// more were drawn.

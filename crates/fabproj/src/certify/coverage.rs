@@ -4,7 +4,8 @@ use fabproj_core::Projector;
 
 use super::decodes::decode;
 use super::draw::{Purpose, ROWS, Region, inside, stream, tasks};
-use super::{CertifyError, CoverageGrid, Plan};
+use super::enclosed::Enclosed;
+use super::{CertifyError, CoverageGrid, Plan, Share};
 use crate::data::Regime;
 use crate::set::{Reduced, Set};
 use fabproj_nn::sample;
@@ -28,12 +29,21 @@ const MUCH: f64 = 10.0;
 const PLACES: usize = 5;
 const MAX_CELLS_AT_PLACE: f64 = 1e4;
 
-/// Counts the feasible cells that feasible decodes reach; `None` where a grid does not serve.
+/// What a grid of cells shows.
+#[derive(Default)]
+pub(super) struct Coverage {
+    /// The feasible cells that feasible decodes reach; `None` where a grid does not serve.
+    pub grid: Option<CoverageGrid>,
+    /// Projections of inputs from cells that feasible ones enclose; `None` without such cells.
+    pub enclosed: Option<Share>,
+}
+
+/// Counts on a grid.
 pub(super) fn measure(
     set: &dyn Set,
     projector: &Projector,
     plan: &Plan,
-) -> Result<Option<CoverageGrid>, CertifyError> {
+) -> Result<Coverage, CertifyError> {
     // Cells are those of the coordinates that equations leave.
     let reduced = Reduced::of(set)?;
     let gridded: &dyn Set = match &reduced {
@@ -42,13 +52,13 @@ pub(super) fn measure(
     };
     // In more dimensions a grid is too coarse to mean anything.
     if !Regime::of(gridded).low_dimensional() || plan.sparing {
-        return Ok(None);
+        return Ok(Coverage::default());
     }
     let region = Region::of(set);
     let fixed = !Regime::of(set).depends_on_x();
     let places = if fixed { 1 } else { PLACES };
     let mut rng = stream(plan.seed, Purpose::CoverageAt, 0);
-    let mut grid: Option<CoverageGrid> = None;
+    let (mut grid, mut enclosed): (Option<CoverageGrid>, _) = (None, None);
     for place in 0..places {
         let x = region.x_rows(1, &mut rng);
         let cells = match fixed {
@@ -56,6 +66,9 @@ pub(super) fn measure(
             false => Cells::of(gridded, &x, projector, (1, MAX_CELLS_AT_PLACE)),
         };
         let Some(mut cells) = cells else { continue };
+        if let (true, None, Some(found)) = (fixed, &reduced, cells.enclosed()) {
+            enclosed = Some(found.measure(set, projector, plan)?);
+        }
         let total = cells.missing;
         let decodes = fill(set, projector, plan, place, &region.at(&x), &mut cells)?;
         let grid = grid.get_or_insert(CoverageGrid {
@@ -70,7 +83,7 @@ pub(super) fn measure(
         grid.reached += total - cells.missing;
         grid.decodes += decodes;
     }
-    Ok(grid)
+    Ok(Coverage { grid, enclosed })
 }
 
 /// Decodes at one place until every cell is reached or there were decodes enough; how many there were.
@@ -178,13 +191,8 @@ impl Cells {
         for begin in (0..total).step_by(ROWS) {
             let rows = ROWS.min(total - begin);
             middles.clear();
-            for mut cell in begin..begin + rows {
-                for (coordinate, count) in counts.iter().enumerate() {
-                    let index = first[coordinate] + (cell % count) as f64;
-                    middles.push((index + 0.5) * sides[coordinate]);
-                    cell /= count;
-                }
-            }
+            let cells = begin..begin + rows;
+            middles.extend(cells.flat_map(|cell| middle(cell, &first, &counts, &sides)));
             waiting.extend(inside(set, &middles, &x.repeat(rows), rows));
         }
         Self {
@@ -194,6 +202,20 @@ impl Cells {
             counts,
             waiting,
         }
+    }
+
+    /// The cells that feasible ones enclose, before any is visited.
+    fn enclosed(&self) -> Option<Enclosed> {
+        let Self {
+            sides,
+            first,
+            counts,
+            waiting,
+            ..
+        } = self;
+        Enclosed::find(waiting, counts, sides, |cell| {
+            middle(cell, first, counts, sides)
+        })
     }
 
     fn visit(&mut self, point: &[f64]) {
@@ -210,6 +232,16 @@ impl Cells {
         }
         self.missing -= usize::from(std::mem::take(&mut self.waiting[cell]));
     }
+}
+
+/// The middle of a cell of a grid.
+fn middle(mut cell: usize, first: &[f64], counts: &[usize], sides: &[f64]) -> Vec<f64> {
+    let coordinates = counts.iter().enumerate().map(|(coordinate, count)| {
+        let index = first[coordinate] + (cell % count) as f64;
+        cell /= count;
+        (index + 0.5) * sides[coordinate]
+    });
+    coordinates.collect()
 }
 
 /// A tenth (in three dimensions a quarter) of the power of ten nearest to the model's scale; where scales of

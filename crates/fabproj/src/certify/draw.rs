@@ -28,6 +28,8 @@ pub(super) enum Purpose {
     EmptyAtInputs,
     EmptyInside(usize),
     EmptyAtSurface(usize),
+    /// Inputs from bounded pieces of the complement.
+    Enclosed,
 }
 
 /// The random numbers of one task.
@@ -42,6 +44,7 @@ pub(super) fn stream(seed: u64, purpose: Purpose, task: u64) -> ChaCha8Rng {
         Purpose::EmptyInside(chart) => (7, chart),
         Purpose::EmptyAtSurface(chart) => (8, chart),
         Purpose::CoverageAt => (9, 0),
+        Purpose::Enclosed => (10, 0),
     };
     random::stream(seed ^ APART, kind << 56 | (chart as u64) << 40 | task)
 }

@@ -9,6 +9,7 @@ mod coverage;
 mod decodes;
 mod draw;
 mod empty;
+mod enclosed;
 mod inputs;
 mod slices;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use fabproj_core::{CallError, Guard, Projector};
 
 pub(crate) use self::bound::lower_bound;
 pub use self::certificate::{Certificate, ChartShares, CoverageGrid, Share, Slice, SliceInterval};
+use self::coverage::Coverage;
 use crate::set::{Set, SetError};
 
 /// Where the inputs of a certificate come from.
@@ -201,7 +203,7 @@ pub fn certify(
         Err(problem) => (None, Some(problem.to_string())),
     };
     let charts = decodes::measure(set, projector, guard.as_ref(), plan)?;
-    let grid = coverage::measure(set, projector, plan)?;
+    let Coverage { grid, enclosed } = coverage::measure(set, projector, plan)?;
     let inputs = inputs::measure(set, projector, guard.as_ref(), plan)?;
     let (feasible_inputs, mean_move) = inputs::moves(set, projector, &inputs, plan)?;
     let slices = inputs.slices.shares(set, plan);
@@ -252,6 +254,7 @@ pub fn certify(
             .as_ref()
             .map(|grid| grid.reached as f64 / grid.cells as f64),
         coverage_grid: grid,
+        enclosed_feasible: enclosed,
         feasible_inputs,
         mean_move,
         mean_distance,

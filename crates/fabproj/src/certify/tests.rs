@@ -85,6 +85,8 @@ fn a_nearly_exact_projector_is_certified() {
     assert_eq!((found.inside_feasible, found.surface_feasible), (1.0, 1.0));
     assert_eq!(found.guarded_feasible, 1.0);
     assert!(found.coverage.unwrap() > 0.999, "{:?}", found.coverage_grid);
+    let enclosed = found.enclosed_feasible.unwrap();
+    assert_eq!((enclosed.samples, enclosed.failures), (5000, 0));
     // Feasible points outside the slightly smaller latent set move by 0.001 at most.
     assert!(found.mean_move.unwrap() < 1e-3);
     assert!((found.mean_excess.unwrap() - 1e-3).abs() < 1e-5);
@@ -109,6 +111,7 @@ fn a_bad_projector_is_shown_for_what_it_is() {
     assert!((found.raw_feasible - (1.0 - hole)).abs() < 0.01);
     assert!(found.raw_lower_bound < found.raw_feasible);
     assert!(found.raw_feasible_of_infeasible.unwrap() < found.raw_feasible);
+    assert_eq!(found.enclosed_feasible.unwrap().feasible, 0.0);
     assert_eq!(found.guarded_feasible, 1.0);
     assert!(
         found.guarded_outcomes["repaired"] > 0,
@@ -209,6 +212,21 @@ fn a_thin_set_gets_cells_that_it_meets() {
 }
 
 #[test]
+fn an_opening_of_the_width_of_a_cell_makes_a_hole_a_bay() {
+    let projector = Projector::new(&model(2, 0, shell(1.01, 1.99), 1.0)).unwrap();
+    let enclosed = |width: f64| {
+        let ring = FnSet::new("ring", vec![(-2.5, 2.5); 2], move |y, _| {
+            (1.0..=2.0).contains(&y[0].hypot(y[1])) && !(y[0] > 0.0 && y[1].abs() < width)
+        });
+        let found = certify(&ring, &projector, &plan(1000)).unwrap();
+        found.enclosed_feasible
+    };
+    assert!(enclosed(0.06).is_none());
+    // Thinner than a cell, and between two rows of middles.
+    assert!(enclosed(0.04).is_some());
+}
+
+#[test]
 fn coordinates_in_other_units_get_cells_of_other_sides() {
     let ball = LatentSet::Ball {
         radius: 1.0,
@@ -224,6 +242,7 @@ fn coordinates_in_other_units_get_cells_of_other_sides() {
     let found = certify(&disc, &projector, &plan(1000)).unwrap();
     let grid = found.coverage_grid.unwrap();
     assert_eq!(grid.sides, [1e3, 0.1]);
+    assert!(found.enclosed_feasible.is_none());
     // π · 10², by the middles.
     assert_eq!((grid.cells, grid.reached), (316, 316));
 }

@@ -4,6 +4,7 @@ mod answers;
 mod progress;
 mod report;
 mod run;
+mod time;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,8 @@ enum Command {
     Run(run::Arguments),
     /// Write every answer to every problem as CSV
     Answers(answers::Arguments),
+    /// Take the times of finished runs again, on a machine that does nothing else
+    Time(time::Arguments),
     /// Write the tables and figures of a store: HTML, Markdown, LaTeX, CSV
     Report(report::Arguments),
 }
@@ -31,6 +34,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     match &arguments.command {
         Command::Run(arguments) => run::run(arguments, common),
         Command::Answers(arguments) => answers::run(arguments, common),
+        Command::Time(arguments) => time::run(arguments, common),
         Command::Report(arguments) => report::run(arguments, common),
     }
 }

@@ -26,6 +26,13 @@ fn a_study_prints_its_table_is_kept_and_reported() {
     }
     // Nothing is made twice: the times are those of the first run.
     assert_eq!(run(folder.path(), &RUN).done().stdout, first.stdout);
+    let mut time = RUN;
+    time[1] = "time";
+    let timed = run(folder.path(), &time).done().stdout;
+    assert_eq!(
+        timed.trim(),
+        "6 runs timed, 0 timed before, 0 not in the store"
+    );
     let report = run(folder.path(), &["study", "report", "-o", "report"]).done();
     assert_eq!(report.stdout.lines().count(), 5);
     let read =
@@ -33,6 +40,7 @@ fn a_study_prints_its_table_is_kept_and_reported() {
     // The overview is short; what each method did on each problem stands apart.
     assert!(read("study.md").contains("## Beside the paper"));
     assert!(!read("study.md").contains("## Main tables"));
+    assert!(read("study.md").contains("all taken by `study time`"));
     assert!(read("tables.md").contains("## Main tables"));
     let page = read("study.html");
     assert!(page.contains("<svg") && page.contains("projected gradient"));

@@ -247,6 +247,7 @@ impl RunJob {
             curve,
             model,
             machine: crate::machine::describe(),
+            timed_alone: false,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod estimate;
 mod execute;
+mod times;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::weight_search::Search;
 use crate::{Effort, ProjectorRecipe, SETS, StudyError, StudySet};
 
 pub use self::execute::{Given, Outcome, Pending};
+pub use self::times::{Retimed, time_again};
 
 /// What the user asks for. Empty lists stand for everything (methods: everything in the tables).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,11 +1,14 @@
 //! The figures of the report.
 
+use std::ops::Range;
+
 use fabproj::core::{LatentSet, Projector};
 use fabproj_nn::sample;
 use fabproj_plot::panel::{Panel, colour, sheet};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::labels;
 use crate::method::{Group, catalogue};
 use crate::problem::Objective;
 use crate::protocol::QUANTILES;
@@ -264,38 +267,14 @@ pub(super) fn gap_against_time(tables: &[Table]) -> Option<Figure> {
     let mut panels = Vec::new();
     for table in tables {
         let at = place(panels.len(), SIZE, 2, LEFT);
-        let mut panel = Panel::new(at, SIZE, -1.0..4.6, -5.3..1.6);
+        let mut panel = Panel::new(at, SIZE, TIMES, GAPS);
         panel.title(&table.set);
         let times = ["0.1 µs", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms"];
         panel.ticks(
             &decades(-1, 4, |power| times[(power + 1) as usize].to_owned()),
             &gap_ticks(),
         );
-        let mut taken: Vec<(f64, f64)> = Vec::new();
-        // Where answers are guarded, that is the row that counts.
-        let unguarded = |row: &&Row| {
-            let same = |other: &Row| other.method == row.method && other.guarded && !row.guarded;
-            !table.rows.iter().any(same)
-        };
-        for row in table.rows.iter().filter(unguarded) {
-            let Some((point, feasible)) = time_and_gap(row) else {
-                continue;
-            };
-            panel.dots([point], hue(row), 5.0);
-            let name = match feasible < 0.995 {
-                true => format!("{} ({:.0} % feasible)", row.label, 100.0 * feasible),
-                false => row.label.clone(),
-            };
-            let mut word = point;
-            let covers = |a: &(f64, f64), b: &(f64, f64)| {
-                (a.0 - b.0).abs() < 1.4 && (a.1 - b.1).abs() < 0.15
-            };
-            while taken.iter().any(|other| covers(other, &word)) {
-                word.1 += 0.05;
-            }
-            taken.push(word);
-            panel.word(word, &name, hue(row));
-        }
+        named_points(&mut panel, table, SIZE);
         panels.push(panel);
     }
     let size = sheet_size(panels.len(), SIZE, 2, LEFT);
@@ -305,6 +284,60 @@ pub(super) fn gap_against_time(tables: &[Table]) -> Option<Figure> {
             .to_owned(),
         svg: sheet(size, panels),
     })
+}
+
+/// What the panels of gaps and times show, in powers of ten.
+const TIMES: Range<f64> = -1.7..4.6;
+const GAPS: Range<f64> = -5.3..1.6;
+
+/// A dot for each method of a table, with its name; a thin line leads to names that are not beside their dot.
+fn named_points(panel: &mut Panel, table: &Table, (width, height): (f64, f64)) {
+    // Where answers are guarded, that is the row that counts.
+    let unguarded = |row: &&Row| {
+        let same = |other: &Row| other.method == row.method && other.guarded && !row.guarded;
+        !table.rows.iter().any(same)
+    };
+    let (mut points, mut names, mut hues) = (Vec::new(), Vec::new(), Vec::new());
+    for row in table.rows.iter().filter(unguarded) {
+        let Some((point, feasible)) = time_and_gap(row) else {
+            continue;
+        };
+        points.push((
+            point.0.clamp(TIMES.start + 0.05, TIMES.end - 0.05),
+            point.1.clamp(GAPS.start + 0.05, GAPS.end - 0.05),
+        ));
+        names.push(match feasible < 0.995 {
+            true => format!("{} ({:.0} % feasible)", row.label, 100.0 * feasible),
+            false => row.label.clone(),
+        });
+        hues.push(hue(row));
+    }
+    let (across, up) = (
+        width / (TIMES.end - TIMES.start),
+        height / (GAPS.end - GAPS.start),
+    );
+    let on_sheet = |(x, y): &(f64, f64)| (across * (x - TIMES.start), up * (y - GAPS.start));
+    let back = |x: f64, y: f64| (TIMES.start + x / across, GAPS.start + y / up);
+    let words: Vec<&str> = names.iter().map(String::as_str).collect();
+    let placed = points.iter().map(on_sheet).collect::<Vec<_>>();
+    let places = labels::places(&placed, &words, (width, height));
+    for (index, place) in places.iter().enumerate() {
+        let (point, hue) = (points[index], hues[index]);
+        if place.moved {
+            let right = place.left > placed[index].0;
+            let end = if right { place.left } else { place.right };
+            let ((x, y), (end_x, end_y)) = (panel.at(point), panel.at(back(end, place.middle)));
+            panel.put(format_args!(
+                r#"<path d="M{x:.1} {y:.1}L{end_x:.1} {end_y:.1}" stroke="{hue}" stroke-width="0.5" fill="none"/>"#
+            ));
+        }
+        panel.dots([point], hue, 5.0);
+        panel.word(
+            back(place.left - labels::GAP, place.middle),
+            words[index],
+            hue,
+        );
+    }
 }
 
 /// The logarithms of the median time in microseconds and of the true gap, and the feasible share.

@@ -2,6 +2,7 @@
 
 mod fair;
 mod figures;
+mod labels;
 mod paper;
 mod projectors;
 mod results;

@@ -246,6 +246,7 @@ mod tests {
             curve: Vec::new(),
             model: None,
             machine: String::new(),
+            timed_alone: false,
         };
         store.save_run(&record).unwrap();
     }

@@ -140,10 +140,26 @@ pub(super) fn facts(results: &Results) -> Vec<(String, String)> {
             "runs",
             format!("{count} ({others} others in the store are left out)"),
         ),
+        fact("times", times(results)),
         fact("machine", machines.join("; ")),
         fact("fabproj", env!("CARGO_PKG_VERSION").to_owned()),
     ]);
     facts
+}
+
+/// How the times were taken.
+fn times(results: &Results) -> String {
+    let count = results.records().count();
+    let alone = results.records().filter(|record| record.timed_alone);
+    let alone = alone.count();
+    let rest = "during the runs, so that other work on the machine shows in them";
+    match count - alone {
+        0 => "all taken by `study time`, one run after the other".to_owned(),
+        left if left < count => {
+            format!("of {alone} runs by `study time`, one after the other; the others {rest}")
+        }
+        _ => format!("taken {rest}; `study time` takes them again"),
+    }
 }
 
 /// A set's table as text, objective by objective.

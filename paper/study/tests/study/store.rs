@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use fab_method::{LossWeights, PaperSettings};
 use fab_study::method::catalogue;
-use fab_study::plan::{Outcome, Pending, Plan, Selection};
+use fab_study::plan::{Outcome, Pending, Plan, Retimed, Selection, time_again};
 use fab_study::protocol::Protocol;
 use fab_study::store::{Store, digest};
 use fab_study::weight_search::{Search, SearchRecord};
@@ -72,6 +72,40 @@ fn a_finished_run_is_never_repeated() {
     let outcome = study(&store, &log).unwrap();
     assert_eq!((outcome.finished, outcome.kept), (0, 4));
     assert_eq!(log.count("Progress"), 0);
+}
+
+#[test]
+fn times_are_taken_again_and_nothing_else_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    study(&store, &Log::default()).unwrap();
+    let mut before = store.runs().unwrap().0;
+    // Times of a busy machine, and a run that is not there.
+    for record in &mut before {
+        record.answers.p50_us = 1e9;
+        store.save_run(record).unwrap();
+    }
+    let missing = format!("{}.json", digest(&before[0].key));
+    fs::remove_file(folder.path().join("runs").join(missing)).unwrap();
+    let log = Log::default();
+    let context = Context::in_memory(Effort::quick())
+        .with_protocol(before[0].key.protocol)
+        .with_store(&store)
+        .with_observer(&log);
+    let found = |timed, kept| Retimed {
+        timed,
+        kept,
+        missing: 1,
+    };
+    assert_eq!(time_again(&plan(), &context, &store).unwrap(), found(3, 0));
+    assert_eq!(log.count("Warning"), 0);
+    for record in store.runs().unwrap().0 {
+        assert!(record.timed_alone && record.answers.p50_us < 1e9);
+        let old = before.iter().find(|old| old.key == record.key).unwrap();
+        assert_eq!(record.answers.true_gap, old.answers.true_gap);
+        assert_eq!(record.curve, old.curve);
+    }
+    assert_eq!(time_again(&plan(), &context, &store).unwrap(), found(0, 3));
 }
 
 #[test]
