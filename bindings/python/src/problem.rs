@@ -180,7 +180,7 @@ impl Callables {
         let answer = self.call(py, callable, y, x, shape[0])?;
         let array = Array::of(&answer, name)?.cast::<f64>(py)?;
         // One constraint needs no column.
-        let flat = shape.ends_with(&[1]) && array.shape() == &shape[..1];
+        let flat = array.shape() == &shape[..1] && shape[1..].iter().all(|size| *size == 1);
         if array.shape() != shape && !flat {
             return Err(value(format!(
                 "`{name}` must return an array of shape {} for {} rows, found {}",

@@ -178,6 +178,7 @@ def test_callables_that_misbehave():
         (wrong(lambda y, x: y), ValueError, r"`objective` must return an array of shape \(1,\) for 1 rows, found"),
         (wrong(cost, constraints=lambda y, x: y[None]), ValueError, r"shape \(rows, constraints\), found \(1, 1, 3\)"),
         (wrong(cost, gradient=lambda y, x: y[:, :2]), ValueError, "`gradient` must return"),
+        (wrong(cost, constraints=lambda y, x: y, jacobian=lambda y, x: y[:, 0]), ValueError, r"shape \(1, 3, 3\)"),
         (wrong(cost, constraints=5), TypeError, "`constraints` must be callable, found int"),
         (wrong(5), TypeError, "`objective` must be callable, found int"),
         (wrong(cost, equations=(numpy.ones((1, 2)), [1.0])), ValueError, "`equations` must be A of shape"),
