@@ -42,9 +42,9 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     samples: Option<usize>,
 
-    /// The lower bounds hold with this probability
-    #[arg(long, value_name = "P", default_value_t = Plan::default().confidence)]
-    confidence: f64,
+    /// The lower bounds hold with this probability [default: 0.99]
+    #[arg(long, value_name = "P")]
+    confidence: Option<f64>,
 
     /// Allow a set that the model was not trained for; nothing is saved then
     #[arg(long)]
@@ -62,7 +62,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     let plan = Plan {
         samples: arguments.samples.unwrap_or(Plan::default().samples),
-        confidence: arguments.confidence,
+        confidence: (arguments.confidence).unwrap_or(Plan::default().confidence),
         seed: common.seed,
         ..Plan::default()
     };
@@ -124,6 +124,7 @@ fn solver(arguments: &Arguments, common: &Common, mut model: SolverModel) -> Res
     let unused = [
         ("--inputs", arguments.inputs.is_some()),
         ("--other-set", arguments.other_set),
+        ("--confidence", arguments.confidence.is_some()),
     ];
     let path = arguments.model.display();
     if let Some((flag, _)) = unused.iter().find(|(_, used)| *used) {
@@ -163,6 +164,9 @@ fn is_weaker(new: &Certificate, old: &Certificate) -> bool {
     same && (new.samples < old.samples || new.confidence < old.confidence)
 }
 
+/// Numbers of a file of inputs that are kept, at most: a gigabyte.
+const MOST_INPUTS: usize = 1 << 27;
+
 /// Rows of a file of inputs.
 struct Rows {
     name: String,
@@ -200,6 +204,10 @@ impl Arguments {
             rows += chunk.rows;
             y.append(&mut chunk.y);
             x.append(&mut chunk.x);
+            if y.len() + x.len() > MOST_INPUTS {
+                let name = points.name;
+                bail!("{name} has more than {MOST_INPUTS} numbers; certify a part of its rows");
+            }
         }
         let name = points.name;
         if y.is_empty() {

@@ -57,7 +57,11 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     let Some(path) = arguments.onnx.as_ref().or(arguments.c.as_ref()) else {
         return Err(wrong_usage("name a file with --onnx FILE or --c FILE"));
     };
-    output::check(path, arguments.force, &[&arguments.model])?;
+    output::check(
+        path,
+        arguments.force,
+        std::slice::from_ref(&arguments.model),
+    )?;
     let model = Model::load(&arguments.model)?;
     match arguments.onnx {
         Some(_) => onnx(&model, path, common),

@@ -1,7 +1,7 @@
 //! Sets, problems and models as they are typed.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -61,13 +61,32 @@ pub fn is_own(model: &Model, set: &dyn Set) -> bool {
     set.description().hash() == model.record().set_hash()
 }
 
+fn missing(wanted: &str) -> anyhow::Error {
+    wrong_usage(format!("file not found: {wanted}; {FORMS}"))
+}
+
+/// The files that a set or problem comes from: the one that was typed, and its arrays. A built-in name
+/// gives a file that is not there.
+pub fn files(wanted: &str) -> Vec<PathBuf> {
+    let path = Path::new(wanted);
+    let arrays = || {
+        let table = text_in(path)?.parse::<toml::Table>().ok()?;
+        Some(path.with_file_name(table.get("arrays")?.as_str()?))
+    };
+    let arrays = if wanted.ends_with(".toml") {
+        arrays()
+    } else {
+        None
+    };
+    std::iter::once(path.to_owned()).chain(arrays).collect()
+}
+
 /// A set by what was typed: a built-in name, or a file that describes one.
 pub fn set(wanted: &str) -> Result<Arc<dyn Set>> {
     let path = Path::new(wanted);
-    let missing = || wrong_usage(format!("file not found: {wanted}; {FORMS}"));
     if wanted.ends_with(".toml") {
         if !path.exists() {
-            return Err(missing());
+            return Err(missing(wanted));
         }
         return match description_in(path) {
             Some(found) => found?.set().with_context(|| format!("in {wanted}")),
@@ -84,7 +103,7 @@ pub fn set(wanted: &str) -> Result<Arc<dyn Set>> {
         SetError::Unknown { .. } if path.exists() => {
             wrong_usage(format!("{wanted} is not a set file; {FORMS}"))
         }
-        SetError::Unknown { .. } if wanted.contains(['/', '\\']) => missing(),
+        SetError::Unknown { .. } if wanted.contains(['/', '\\']) => missing(wanted),
         error => wrong_usage(error),
     })
 }
@@ -111,6 +130,9 @@ pub fn load(path: &Path) -> Result<Loaded, FileError> {
 /// The problem, if what was typed is a set file with an objective.
 pub fn problem(wanted: &str) -> Result<Option<Problem>> {
     let path = Path::new(wanted);
+    if wanted.ends_with(".toml") && !path.exists() {
+        return Err(missing(wanted));
+    }
     let is_problem = || text_in(path).is_some_and(|text| has_objective(&text));
     Ok(match wanted.ends_with(".toml") && is_problem() {
         true => Some(Problem::from_file(path)?),

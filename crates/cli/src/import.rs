@@ -6,8 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use fabproj::Model;
+use fabproj::core::format::MAX_BYTES;
 use fabproj::core::{LatentSet, Weights};
 use fabproj::set::{FnSet, Set};
+use fabproj::support::read_at_most;
 use serde_json::json;
 
 use crate::failure::wrong_usage;
@@ -59,9 +61,12 @@ enum Latent {
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     let (from, to) = (&arguments.checkpoint, &arguments.output);
-    output::check(to, arguments.force, &[from])?;
+    let mut inputs = vec![from.clone()];
+    inputs.extend(arguments.set.iter().flat_map(|set| find::files(set)));
+    output::check(to, arguments.force, &inputs)?;
     let set = arguments.set.as_deref().map(find::set).transpose()?;
-    let bytes = std::fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+    let bytes =
+        read_at_most(from, MAX_BYTES).with_context(|| format!("cannot read {}", from.display()))?;
     let weights = fabproj_export::checkpoint(&bytes, arguments.latent_set()?)
         .with_context(|| format!("cannot import {}", from.display()))?;
     let set = match set {

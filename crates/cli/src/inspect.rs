@@ -163,7 +163,10 @@ pub fn text(model: &Model, file: &str, size: u64) -> Result<String> {
         row("anchors", count(projector.anchors().len())),
         row(
             "recipe, seed",
-            format!("{}, {}", record.recipe, record.seed),
+            match record.recipe.as_str() {
+                "" => "none: the weights were imported or given by a program".to_owned(),
+                recipe => format!("{recipe}, {}", record.seed),
+            },
         ),
         row("written by", format!("fabproj {}", record.fabproj)),
     ]);

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use fabproj::support::remove_temporaries;
 
 /// The exit code of a program that Ctrl-C has ended; termination gives 143.
-pub const STOPPED: u8 = 130;
+const STOPPED: u8 = 130;
 
 /// How long a command may take to save its state, before it is ended without.
 const GRACE: Duration = Duration::from_millis(300);

@@ -23,7 +23,7 @@ mod inspect;
 pub mod interrupt;
 mod new;
 pub mod options;
-mod output;
+pub mod output;
 mod plot;
 mod points;
 mod project;

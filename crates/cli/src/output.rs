@@ -1,6 +1,6 @@
 //! Places that results may go to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use fabproj::support::{is_same_file, target_of};
@@ -10,8 +10,11 @@ pub const STANDARD: &str = "-";
 
 /// Checks, before any work, that a file can be written: its folder exists, it is not an input of the command, and
 /// it replaces nothing unless `force`. `inputs` that are no files are never the same.
-pub fn check(path: &Path, force: bool, inputs: &[&Path]) -> Result<()> {
+pub fn check(path: &Path, force: bool, inputs: &[PathBuf]) -> Result<()> {
     let name = path.display();
+    if path == Path::new(STANDARD) {
+        bail!("this output cannot go to standard output; name a file, such as ./-");
+    }
     check_inputs(path, inputs)?;
     let target = target_of(path).with_context(|| format!("cannot write {name}"))?;
     let folder = target.parent().filter(|one| !one.as_os_str().is_empty());
@@ -30,7 +33,7 @@ pub fn check(path: &Path, force: bool, inputs: &[&Path]) -> Result<()> {
 }
 
 /// Refuses to write over an input.
-pub fn check_inputs(path: &Path, inputs: &[&Path]) -> Result<()> {
+pub fn check_inputs(path: &Path, inputs: &[PathBuf]) -> Result<()> {
     let name = path.display();
     let standard = |path: &Path| path == Path::new(STANDARD);
     for input in inputs.iter().filter(|input| !standard(input)) {

@@ -72,7 +72,8 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     };
     check(&figure)?;
     let wanted = arguments.set.as_deref();
-    let inputs = [arguments.model.as_path(), Path::new(wanted.unwrap_or("-"))];
+    let mut inputs = vec![arguments.model.clone()];
+    inputs.extend(wanted.into_iter().flat_map(find::files));
     output::check(&figure, arguments.force, &inputs)?;
     let set = find::set_for(&model, &arguments.model, wanted, arguments.other_set)?;
     write(&model, &set, &figure, arguments.width, common.seed)?;

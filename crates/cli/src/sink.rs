@@ -39,7 +39,7 @@ fn is_stream(path: &Path) -> bool {
 
 impl Sink {
     /// Opens a place; a file that exists is replaced at the end if `force`, and is never one of the inputs.
-    pub fn create(path: &Path, force: bool, inputs: &[&Path]) -> Result<Self> {
+    pub fn create(path: &Path, force: bool, inputs: &[PathBuf]) -> Result<Self> {
         if path == Path::new(STANDARD) {
             return Ok(Self::Stream(BufWriter::new(Box::new(io::stdout()))));
         }

@@ -1,5 +1,8 @@
 //! Checkpoints of FAB's PyTorch code, as weights that run here.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+
 use fabproj_core::{
     Activation, Chart, Frame, LatentSet, Layer, Network, Weights, WeightsError, format,
 };
@@ -15,9 +18,11 @@ pub enum CheckpointError {
     )]
     NotSafetensors(SafeTensorError),
     /// The file is larger than any model file may be.
-    #[error("the checkpoint has {found} bytes; at most {most} are read")]
+    #[error("{what} of the checkpoint has {found} bytes; at most {most} are read")]
     TooLarge {
-        /// Bytes of the file.
+        /// The file, or its header.
+        what: &'static str,
+        /// Its bytes.
         found: usize,
         /// The limit.
         most: usize,
@@ -40,6 +45,15 @@ pub enum CheckpointError {
         /// What it is.
         found: String,
     },
+    /// A tensor of the networks that the import does not know what to do with.
+    #[error(
+        "tensor `{name}` of the checkpoint is not one of FAB's networks: linear layers with ReLU between them, \
+         encoder.0, encoder.2, …; without it the networks would compute something else"
+    )]
+    Unused {
+        /// Its name.
+        name: String,
+    },
     /// The parts do not fit together, or hold numbers that are not finite.
     #[error(transparent)]
     Weights(#[from] WeightsError),
@@ -55,14 +69,24 @@ pub enum CheckpointError {
 /// # Errors
 /// [`CheckpointError`], which names the tensor that is at fault.
 pub fn checkpoint(bytes: &[u8], latent: LatentSet) -> Result<Weights, CheckpointError> {
-    if bytes.len() > format::MAX_BYTES {
-        return Err(CheckpointError::TooLarge {
-            found: bytes.len(),
-            most: format::MAX_BYTES,
-        });
+    let header = bytes
+        .first_chunk()
+        .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    let header = usize::try_from(header).unwrap_or(usize::MAX);
+    let sizes = [
+        ("the file", bytes.len(), format::MAX_BYTES),
+        ("the header", header, format::MAX_HEADER_BYTES),
+    ];
+    for (what, found, most) in sizes {
+        if found > most {
+            return Err(CheckpointError::TooLarge { what, found, most });
+        }
     }
     let file = SafeTensors::deserialize(bytes).map_err(CheckpointError::NotSafetensors)?;
-    let file = Checkpoint(file);
+    let file = Checkpoint {
+        file,
+        read: RefCell::default(),
+    };
     let encoder = file.network("encoder", Activation::Tanh)?;
     let decoders: Vec<Network> = (0..)
         .map(|index| format!("decoders.{index}"))
@@ -96,16 +120,36 @@ pub fn checkpoint(bytes: &[u8], latent: LatentSet) -> Result<Weights, Checkpoint
         anchors: Vec::new(),
         equations: None,
     };
+    file.check_unused()?;
     weights.validate()?;
     Ok(weights)
 }
 
-struct Checkpoint<'a>(SafeTensors<'a>);
+struct Checkpoint<'a> {
+    file: SafeTensors<'a>,
+    /// The tensors that were used.
+    read: RefCell<HashSet<String>>,
+}
 
 impl Checkpoint<'_> {
+    /// Refuses layers of encoder and decoders that are no part of the weights.
+    fn check_unused(&self) -> Result<(), CheckpointError> {
+        let read = self.read.borrow();
+        let unused = self.file.names().into_iter().filter(|name| {
+            let own = name.starts_with("encoder.") || name.starts_with("decoders.");
+            own && !read.contains(*name)
+        });
+        match unused.min() {
+            None => Ok(()),
+            Some(name) => Err(CheckpointError::Unused {
+                name: name.to_owned(),
+            }),
+        }
+    }
+
     /// Whether there is a network of this name.
     fn has(&self, name: &str) -> bool {
-        self.0.tensor(&format!("{name}.0.weight")).is_ok()
+        self.file.tensor(&format!("{name}.0.weight")).is_ok()
     }
 
     /// A `Sequential` of linear layers with ReLU between them: layers have even numbers.
@@ -123,7 +167,7 @@ impl Checkpoint<'_> {
     }
 
     fn has_layer(&self, name: &str, number: usize) -> bool {
-        self.0.tensor(&format!("{name}.{number}.weight")).is_ok()
+        self.file.tensor(&format!("{name}.{number}.weight")).is_ok()
     }
 
     fn layer(&self, name: &str, number: usize) -> Result<Layer, CheckpointError> {
@@ -161,7 +205,7 @@ impl Checkpoint<'_> {
     fn frames(&self, x_dim: usize, dim: usize) -> Result<(Frame, Frame), CheckpointError> {
         let all = x_dim + dim;
         let unit = Frame::unit(all);
-        let read = |name: &str, usual: Vec<f32>| match self.0.tensor(name) {
+        let read = |name: &str, usual: Vec<f32>| match self.file.tensor(name) {
             Ok(_) => self.vector(name, all),
             Err(_) => Ok(usual),
         };
@@ -187,9 +231,11 @@ impl Checkpoint<'_> {
 
     /// The numbers of a tensor of f32 or f64, and its shape.
     fn numbers(&self, name: &str) -> Result<(Vec<f32>, Vec<usize>), CheckpointError> {
-        let tensor = self.0.tensor(name).map_err(|_| CheckpointError::Missing {
+        let tensor = self.file.tensor(name);
+        let tensor = tensor.map_err(|_| CheckpointError::Missing {
             name: name.to_owned(),
         })?;
+        self.read.borrow_mut().insert(name.to_owned());
         let data = tensor.data();
         let numbers = match tensor.dtype() {
             Dtype::F32 => data

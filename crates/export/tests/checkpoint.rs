@@ -77,6 +77,16 @@ fn what_is_missing_or_wrong_is_named() {
     tensors = small();
     tensors[7] = ("std", &[2], &[0.0, 1.0]);
     assert!(checkpoint(&file(&tensors), BALL).is_err());
+    tensors = small();
+    tensors.push(("encoder.1.weight", &[1], &[1.0]));
+    let error = checkpoint(&file(&tensors), BALL).unwrap_err().to_string();
+    assert!(
+        error.contains("`encoder.1.weight` of the checkpoint is not one"),
+        "{error}"
+    );
+    let huge = [&(1_u64 << 40).to_le_bytes()[..], b"{}"].concat();
+    let error = checkpoint(&huge, BALL).unwrap_err().to_string();
+    assert!(error.contains("the header of the checkpoint"), "{error}");
     let error = checkpoint(b"PK\x03\x04", BALL).unwrap_err().to_string();
     assert!(error.contains("save_file"), "{error}");
 }

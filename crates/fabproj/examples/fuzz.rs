@@ -1,4 +1,4 @@
-//! Reads mutated real files, for a number of minutes: set files, CSV, NPZ and models.
+//! Reads mutated real files, for a number of minutes: set and problem files, CSV, NPZ, models and solvers.
 //!
 //! ```text
 //! cargo run --release --features csv,npz --example fuzz -- [--minutes N] [--seed N] [--corpus FOLDER]
@@ -6,8 +6,8 @@
 //!
 //! Whatever the bytes are, a reader gives an answer or an error: it does not panic, and it does not take more than
 //! a few seconds. What breaks this is written to the corpus folder (`fuzz-findings` by default), and the exit
-//! code is 1. A model that is read must run; a set that is read must answer. Models are sealed again after a
-//! mutation, so that more than the digest is tried.
+//! code is 1. A model that is read must run; a set that is read must answer; a problem that is read is trained on
+//! a few optima. Models and solvers are sealed again after a mutation, so that more than the digest is tried.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -20,6 +20,7 @@ use fabproj::Model;
 use fabproj::core::{LatentSet, Weights};
 use fabproj::labelled::{Columns, read};
 use fabproj::set::{built_in, from_toml};
+use fabproj::solve::{self, Problem, SolveSettings, SolverModel};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -34,6 +35,8 @@ enum Kind {
     Csv,
     Npz,
     Model,
+    Problem,
+    Solver,
 }
 
 /// A real file.
@@ -59,6 +62,8 @@ fn try_reading(kind: Kind, bytes: &[u8], folder: &Path) -> bool {
                 true
             })
         }
+        Kind::Problem => std::str::from_utf8(bytes).is_ok_and(solves),
+        Kind::Solver => SolverModel::from_bytes(bytes).is_ok_and(|model| answers(&model)),
         Kind::Csv => read_file(bytes, &folder.join("points.csv")),
         Kind::Npz => read_file(bytes, &folder.join("points.npz")),
         Kind::Model => {
@@ -77,6 +82,46 @@ fn try_reading(kind: Kind, bytes: &[u8], folder: &Path) -> bool {
             })
         }
     }
+}
+
+/// Whether a text is a problem; trains it on a few optima.
+fn solves(text: &str) -> bool {
+    let Ok(problem) = Problem::from_toml(text) else {
+        return false;
+    };
+    let mut settings = SolveSettings::default();
+    (settings.labels, settings.max_steps) = (4, 2);
+    if let Ok(model) = solve::train(&problem, &settings) {
+        assert!(answers(&model), "a problem that was trained");
+    }
+    true
+}
+
+/// Whether a solver belongs to its problem; a verified answer must obey all constraints.
+fn answers(model: &SolverModel) -> bool {
+    let Ok(problem) = model.problem() else {
+        return false;
+    };
+    let Ok(solver) = model.solver(&problem) else {
+        return false;
+    };
+    let functions = problem.functions();
+    for x in [0.0, 0.5, -3.0, 1e9] {
+        let x = vec![x; solver.x_dim()];
+        let Ok((y, answer)) = solver.solve(&x) else {
+            return false;
+        };
+        if answer.outcome.is_verified() {
+            let mut values = vec![0.0; functions.rows()];
+            let mut memory = vec![0.0; functions.memory()];
+            let objective = functions.values(&y, &x, &mut values, &mut memory);
+            assert!(objective.is_finite() && values.iter().all(|value| *value <= 0.0));
+        }
+    }
+    let again = model.to_bytes().expect("what was read can be written");
+    let again = SolverModel::from_bytes(&again).expect("what was written can be read");
+    assert_eq!(format!("{again:?}"), format!("{model:?}"));
+    true
 }
 
 fn read_file(bytes: &[u8], path: &Path) -> bool {
@@ -128,8 +173,43 @@ fn seeds() -> Result<Vec<Seed>, Box<dyn Error>> {
         &built_in("concentric-circles")?,
     )?;
     seeds.push((Kind::Model, ring.to_bytes()?));
+    for text in PROBLEMS {
+        seeds.push((Kind::Problem, text.as_bytes().to_vec()));
+        let solver = solve::train(&Problem::from_toml(text)?, &SolveSettings::default())?;
+        seeds.push((Kind::Solver, solver.to_bytes()?));
+    }
     Ok(seeds)
 }
+
+/// A quadratic problem with an equation, and one with curved functions.
+const PROBLEMS: [&str; 2] = [
+    r#"
+name = "dispatch"
+y = 3
+bounds = [0.0, 5.0]
+x = 1
+x_bounds = [1.0, 4.0]
+arrays = { cost = [1.0, 2.0, 4.0] }
+[objective]
+minimise = "cost @ y^2"
+[[constraint]]
+expr = "sum(y) == x[0]"
+[[constraint]]
+expr = "y[0] <= 1 + y[1]"
+"#,
+    r#"
+y = ["a", "b"]
+bounds = { a = [-2, 2], b = [-1, 3] }
+x = ["load"]
+x_bounds = { load = [0, 1] }
+[let]
+r = "1.5 - load / 2"
+[objective]
+minimise = "exp(a - b) + sin(a)^2 + load * b"
+[[constraint]]
+all = ["a^2 + b^2 <= r", "a >= -1"]
+"#,
+];
 
 /// Pieces that readers trip over.
 const PIECES: [&[u8]; 24] = [
@@ -227,7 +307,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         };
         let mut bytes = seed.clone();
         mutate(&mut bytes, &mut rng);
-        if *kind == Kind::Model && rng.random() {
+        if matches!(kind, Kind::Model | Kind::Solver) && rng.random() {
             seal(&mut bytes);
         }
         let begun = Instant::now();

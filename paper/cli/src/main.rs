@@ -7,8 +7,8 @@ mod train;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use fabproj_cli::failure;
 use fabproj_cli::options::Common;
+use fabproj_cli::{failure, interrupt};
 
 /// FAB as published: its training and its experiments.
 #[derive(Parser)]
@@ -19,7 +19,7 @@ use fabproj_cli::options::Common;
     after_help = "Example:\n  fab-paper train two-moons -o moons.safetensors\n  \
                   fab-paper study run --quick\n  fab-paper study report -o report\n  \
                   fab-paper rl train --algorithm ppo-lag\n\n\
-                  Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C."
+                  Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped by Ctrl-C, 143 by termination."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -47,6 +47,7 @@ fn main() -> ExitCode {
 }
 
 fn run(command: &Command, common: &Common) -> anyhow::Result<ExitCode> {
+    interrupt::listen()?;
     common.apply()?;
     match command {
         Command::Train(arguments) => train::run(arguments, common),

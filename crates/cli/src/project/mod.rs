@@ -187,7 +187,8 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         &model.record().x_names,
         &layout,
     )?;
-    let inputs = [path, &arguments.model, Path::new(guard.unwrap_or(STANDARD))];
+    let mut inputs = vec![path.to_owned(), arguments.model.clone()];
+    inputs.extend(guard.into_iter().flat_map(find::files));
     let mut sink = Sink::create(&arguments.output, arguments.force, &inputs)?;
     if let Some(header) = arguments.output_header(&points)? {
         let mut writer = arguments.writer();

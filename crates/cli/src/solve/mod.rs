@@ -81,11 +81,9 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         region: Region::of_solver(&model),
     };
     let path = arguments.x.as_deref().unwrap_or(Path::new(STANDARD));
-    let mut sink = Sink::create(
-        &arguments.output,
-        arguments.force,
-        &[path, &arguments.model],
-    )?;
+    let mut inputs = vec![path.to_owned(), arguments.model.clone()];
+    inputs.extend(arguments.problem.iter().flat_map(|file| find::files(file)));
+    let mut sink = Sink::create(&arguments.output, arguments.force, &inputs)?;
     let names = &model.record().names;
     let report = if solving.solver.x_dim() == 0 {
         solving.only_answer(names, &mut sink)?

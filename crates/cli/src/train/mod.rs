@@ -205,9 +205,8 @@ impl Task {
 
     /// Refuses to overwrite an input, a model, a figure or the state of a training.
     fn check_places(&self, model: &Path) -> Result<()> {
-        let config = self.settings.config.as_deref();
-        let mut inputs = vec![Path::new(self.set())];
-        inputs.extend(config);
+        let mut inputs = find::files(self.set());
+        inputs.extend(self.settings.config.clone());
         let replaces = self.force || self.resume;
         if let Some(figure) = &self.plot {
             plot::check(figure)?;

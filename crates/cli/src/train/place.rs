@@ -170,6 +170,15 @@ fn last_states(model: &Path) -> bool {
     })
 }
 
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%^".contains(letter);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Says how to resume, from what is on the disk.
 fn farewell(model: &Path) -> impl Fn() -> String + Send + 'static {
     let model = model.to_owned();
@@ -182,6 +191,7 @@ fn farewell(model: &Path) -> impl Fn() -> String + Send + 'static {
             let name = Path::new(command).file_name().unwrap_or_default();
             *command = name.to_string_lossy().into_owned();
         }
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let command = show::plain(&words.join(" "));
         let state = match (last_states(&model), Checkpoints::exist(checkpoints(&model))) {
             (true, _) => "the checkpoints are saved",
@@ -189,5 +199,18 @@ fn farewell(model: &Path) -> impl Fn() -> String + Send + 'static {
             (false, false) => return "stopped; nothing was saved".to_owned(),
         };
         format!("stopped; {state}. To resume:\n  {command} --resume")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_stay_words_for_a_shell() {
+        assert_eq!(quoted("--setting=a-b_1.5e+3"), "--setting=a-b_1.5e+3");
+        assert_eq!(quoted("my set.toml"), "'my set.toml'");
+        assert_eq!(quoted("it's; rm"), r"'it'\''s; rm'");
+        assert_eq!(quoted(""), "''");
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use fabproj::Settings;
-use fabproj::support::{did_you_mean, near_names};
+use fabproj::support::{did_you_mean, near_names, read_at_most};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -13,6 +13,9 @@ use serde_json::{Map, Value};
 use crate::failure::wrong_usage;
 use crate::options::Common;
 use crate::show;
+
+/// Bytes of a file of settings, at most.
+const LONGEST: usize = 1_000_000;
 
 /// The settings to start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -75,7 +78,7 @@ pub struct SettingOptions {
 
     /// A TOML file of settings; those that it leaves out stay as in the preset
     #[arg(long, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
 
     /// List all settings with the values that they would have, and end
     #[arg(long)]
@@ -133,12 +136,13 @@ fn adjusted<C: Serialize + DeserializeOwned>(
     let mut settings = serde_json::to_value(base)?;
     if let Some(path) = file {
         let name = path.display();
-        let text = std::fs::read_to_string(path)
+        let text = read_at_most(path, LONGEST)
             .with_context(|| format!("cannot read the settings {name}"))?;
-        let table: toml::Table = toml::from_str(&text).map_err(|error| {
-            let reason = error.to_string();
-            anyhow!("cannot parse {name} as TOML: {}", reason.trim_end())
-        })?;
+        let table: toml::Table =
+            toml::from_str(&String::from_utf8_lossy(&text)).map_err(|error| {
+                let reason = error.to_string();
+                anyhow!("cannot parse {name} as TOML: {}", reason.trim_end())
+            })?;
         for (key, value) in table {
             let value = serde_json::to_value(value)?;
             assign::<C>(&mut settings, &key, value, &format!("{name}, {key}"))?;

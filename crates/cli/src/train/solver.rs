@@ -56,6 +56,10 @@ pub(super) fn run(arguments: &Arguments, common: &Common, problem: &Problem) -> 
         return Err(wrong_usage(record::NO_SAMPLES));
     }
     let settings = arguments.solver_settings(common)?;
+    let mut plan = GapPlan::default();
+    plan.samples = task.samples.unwrap_or(plan.samples);
+    plan.seed = common.seed;
+    plan.check(problem)?;
     let model = task.model();
     task.check_places(&model)?;
     let started = Instant::now();
@@ -72,9 +76,6 @@ pub(super) fn run(arguments: &Arguments, common: &Common, problem: &Problem) -> 
     };
     let complete = |mut trained: SolverModel, log: &Log| {
         let training_seconds = started.elapsed().as_secs_f64();
-        let mut plan = GapPlan::default();
-        plan.samples = task.samples.unwrap_or(plan.samples);
-        plan.seed = common.seed;
         let certificate = trained.certify(problem, &plan)?.clone();
         place::saved(&model, trained.save(&model))?;
         log.certified(&certificate, &model);

@@ -32,6 +32,23 @@ fn a_stream_without_line_breaks_ends() {
     assert!(said.contains("line 2 is longer than"), "{said}");
 }
 
+#[cfg(unix)]
+#[test]
+fn endless_files_and_pipes_without_a_writer_are_refused() {
+    let folder = folder();
+    run(folder.path(), &words("train star --config /dev/zero")).failed(1, &["1000000 bytes"]);
+    let made = Command::new("mkfifo")
+        .args(["pipe.npz"])
+        .current_dir(folder.path())
+        .status();
+    assert!(made.unwrap().success());
+    run(folder.path(), &words("train pipe.npz")).failed(1, &["pipe.npz", "a pipe"]);
+    let set =
+        "y = 2\nbounds = [0, 1]\narrays = \"pipe.npz\"\n[[constraint]]\nexpr = \"h @ y <= 1\"\n";
+    write(folder.path(), "set.toml", set);
+    run(folder.path(), &words("train set.toml")).failed(1, &["line 3", "a pipe"]);
+}
+
 #[test]
 fn long_fields_and_names_give_short_messages() {
     let folder = folder();

@@ -4,6 +4,7 @@
 
 use super::{contents, words};
 use crate::common::{folder, run_with_input, write};
+use fabproj::solve::{Problem, SolveSettings};
 
 /// Command, standard input, exit code, a part of the message.
 type Case = (&'static str, &'static str, i32, &'static str);
@@ -107,7 +108,98 @@ const CASES: &[Case] = &[
     // Sets that cannot be learned as they are written.
     ("train thin.toml -o m", "", 1, "no inside"),
     ("train far.toml -o m", "", 1, "single precision"),
+    // Problems and solvers.
+    ("solve solver x.csv -o x.csv --force", "", 1, "is an input"),
+    ("solve solver x.csv -o solver --force", "", 1, "is an input"),
+    (
+        "solve solver x.csv --problem plants.toml -o plants.toml --force",
+        "",
+        1,
+        "is an input",
+    ),
+    (
+        "train dispatch.toml -o dispatch.npz --force",
+        "",
+        1,
+        "is an input",
+    ),
+    ("solve ring x.csv", "", 1, "a projector and no solver"),
+    ("project solver in.csv", "", 1, "a solver and no projector"),
+    ("plot solver", "", 1, "a solver and no projector"),
+    ("export solver --c m", "", 1, "a solver and no projector"),
+    ("solve solver", "demand\n1e400\n", 1, "not finite"),
+    (
+        "solve solver",
+        "demand\n\"1\n2\n",
+        1,
+        "line 2 is never closed",
+    ),
+    (
+        "solve solver x.csv --problem set.toml",
+        "",
+        2,
+        "not a problem file",
+    ),
+    (
+        "certify solver --confidence 0.5",
+        "",
+        2,
+        "is for projectors",
+    ),
+    (
+        "certify solver --samples 99999999999999",
+        "",
+        1,
+        "choose at most",
+    ),
+    (
+        "train plants.toml -o m --samples 99999999999999",
+        "",
+        1,
+        "choose at most",
+    ),
+    (
+        "train plants.toml -o m --setting labels=99999999999999",
+        "",
+        1,
+        "choose at most",
+    ),
+    (
+        "train plants.toml -o m --setting labels=1",
+        "",
+        1,
+        "at least 2",
+    ),
+    (
+        "train plants.toml -o m --setting goal=-1",
+        "",
+        1,
+        "a positive number",
+    ),
+    (
+        "train plants.toml -o m --setting max_steps=0",
+        "",
+        1,
+        "from 1 to 1000",
+    ),
+    (
+        "train nowhere.toml --setting labels=9",
+        "",
+        2,
+        "file not found",
+    ),
+    // Checkpoints of PyTorch.
+    (
+        "import network set.toml -o set.toml --force",
+        "",
+        1,
+        "is an input",
+    ),
+    ("import network -o network --force", "", 1, "is an input"),
+    ("import normed -o m", "", 1, "`encoder.1.weight`"),
+    ("import in.csv -o m", "", 1, "save_file"),
     // Options out of all bounds.
+    ("export ring --onnx -", "", 1, "standard output"),
     ("sets --threads 5000", "", 2, "at most"),
     ("sets --threads 0", "", 2, "at least 1"),
 ];
@@ -127,10 +219,25 @@ fn what_would_lose_or_fool_is_refused() {
         ("set.toml", SET),
         ("thin.toml", THIN),
         ("far.toml", FAR),
+        ("plants.toml", PLANTS),
+        ("x.csv", "demand\n2\n"),
     ];
     for (name, text) in files {
         write(folder.path(), name, text);
     }
+    let at = |name: &str| folder.path().join(name);
+    for name in ["dispatch.toml", "dispatch.npz"] {
+        let texts = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../fabproj/tests/library/set_texts"
+        );
+        std::fs::copy(format!("{texts}/{name}"), at(name)).unwrap();
+    }
+    let problem = Problem::from_toml(PLANTS).unwrap();
+    let solver = fabproj::solve::train(&problem, &SolveSettings::default());
+    solver.unwrap().save(at("solver")).unwrap();
+    std::fs::write(at("network"), network(&[])).unwrap();
+    std::fs::write(at("normed"), network(&["encoder.1.weight"])).unwrap();
     let before = contents(folder.path());
     for (command, input, code, part) in CASES {
         let ran = run_with_input(folder.path(), &words(command), input);
@@ -152,6 +259,45 @@ fn remove_logs(folder: &std::path::Path) {
     let _ = std::fs::remove_file(folder.join("m.log.jsonl"));
     let _ = std::fs::remove_dir_all(folder.join("m.checkpoint"));
 }
+
+/// A state dict of networks of width one, and further tensors of one number.
+fn network(more: &[&str]) -> Vec<u8> {
+    let own = [
+        ("encoder.0.weight", 2),
+        ("encoder.0.bias", 1),
+        ("decoders.0.0.weight", 2),
+        ("decoders.0.0.bias", 2),
+    ];
+    let all = own.into_iter().chain(more.iter().map(|name| (*name, 1)));
+    let (mut header, mut numbers) = (serde_json::Map::new(), 0);
+    for (name, count) in all {
+        let shape = match name {
+            "encoder.0.weight" => vec![1, 2],
+            "decoders.0.0.weight" => vec![2, 1],
+            _ => vec![count],
+        };
+        let offsets = [4 * numbers, 4 * (numbers + count)];
+        let entry = serde_json::json!({ "dtype": "F32", "shape": shape, "data_offsets": offsets });
+        header.insert(name.to_owned(), entry);
+        numbers += count;
+    }
+    let header = serde_json::to_string(&header).unwrap();
+    let length = (header.len() as u64).to_le_bytes();
+    [&length[..], header.as_bytes(), &vec![0; 4 * numbers]].concat()
+}
+
+/// Two plants that meet a demand.
+const PLANTS: &str = r#"
+name = "plants"
+y = ["p1", "p2"]
+bounds = { p1 = [0, 5], p2 = [0, 5] }
+x = ["demand"]
+x_bounds = { demand = [1, 6] }
+[objective]
+minimise = "0.1*p1^2 + 2*p1 + 0.2*p2^2"
+[[constraint]]
+expr = "p1 + p2 >= demand"
+"#;
 
 const SET: &str = r#"
 y = ["a", "b"]

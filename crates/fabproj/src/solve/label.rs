@@ -19,7 +19,7 @@ pub(super) const FEASIBLE: f64 = 1e-8;
 const PENALTY: f64 = 1.5;
 /// How soft constraints become that no point of the linearised set can obey, relative to the Gram matrix.
 const SOFT: f64 = 1e-4;
-/// A y this far away says that the objective has no lower bound.
+/// A y this far away, beside start and bounds, says that the objective has no lower bound.
 const FAR: f64 = 1e7;
 
 /// A local optimum at x.
@@ -61,6 +61,8 @@ pub(super) fn solve(
     let mut metric = hessian.map(|hessian| Metric::of(hessian, free));
     let mut penalty = 0.0;
     let mut stuck = false;
+    let ends = reduced.bounds.iter().flat_map(|(low, high)| [*low, *high]);
+    let far = FAR * (1.0 + largest_finite(&ends.collect::<Vec<_>>()).max(largest(&point.y)));
     for step in 0..STEPS {
         if metric.is_none() || stuck || step >= PATIENCE {
             let own = reduced.hessian(&point.y, x, &multipliers);
@@ -72,7 +74,7 @@ pub(super) fn solve(
         };
         multipliers.copy_from_slice(&program.multipliers);
         let size = 1.0 + largest(&point.y);
-        if size > FAR || point.objective < -1e30 {
+        if size > far || point.objective < -1e30 {
             return Err(NoLabel::Unbounded);
         }
         let scale = 1.0 + largest_finite(&point.constraints);

@@ -9,6 +9,7 @@ mod closures;
 mod label;
 mod linear;
 mod model;
+mod pilot;
 mod problem;
 mod quadratic;
 mod reduced;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::{self, Found};
 use super::label::{self, Label, NoLabel};
 use super::linear::fit;
+use super::pilot::pilot;
 use super::problem::{Distribution, Problem, ProblemError};
 use super::quadratic::dot;
 use super::reduced::{Metric, Reduced, gram};
@@ -19,6 +20,8 @@ use crate::train::{Event, Session, TrainError};
 
 /// Labels beside four for each coordinate of x.
 const LABELS: usize = 300;
+/// The largest number of steps that may be asked for.
+const MOST_STEPS: usize = 1000;
 /// Labels that the metric is averaged over: more change it little.
 const CURVED: usize = 48;
 /// Optima that are searched between two checkpoints.
@@ -91,7 +94,9 @@ pub enum SolveError {
         x: Vec<f64>,
     },
     /// Most x have no feasible point.
-    #[error("no feasible point at {failed} of {tried} x: check constraints and the region of x")]
+    #[error(
+        "no feasible point was found at {failed} of {tried} x: check constraints, bounds and the region of x"
+    )]
     Infeasible {
         /// How many x.
         failed: usize,
@@ -108,9 +113,71 @@ pub enum SolveError {
         /// Of how many.
         tried: usize,
     },
+    /// A setting or a number of samples out of its range.
+    #[error("{name} is {found}: choose {expected}")]
+    Setting {
+        /// Its name.
+        name: &'static str,
+        /// What it is.
+        found: String,
+        /// What it may be.
+        expected: String,
+    },
     /// The result cannot run.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+}
+
+/// Numbers that are kept at once, at most: 2 GiB.
+const MOST_NUMBERS: usize = 1 << 28;
+
+/// Refuses more rows of so many numbers than memory should hold.
+pub(super) fn check_rows(
+    name: &'static str,
+    rows: usize,
+    numbers: usize,
+) -> Result<(), SolveError> {
+    let most = MOST_NUMBERS / numbers.max(1);
+    if rows <= most {
+        return Ok(());
+    }
+    Err(SolveError::Setting {
+        name,
+        found: rows.to_string(),
+        expected: format!("at most {most}, which memory holds for this problem"),
+    })
+}
+
+impl SolveSettings {
+    /// Refuses settings that cannot be trained with.
+    fn check(&self) -> Result<(), SolveError> {
+        let wrong = |name, found: String, expected: &str| {
+            let expected = expected.to_owned();
+            Err(SolveError::Setting {
+                name,
+                found,
+                expected,
+            })
+        };
+        if self.labels == 1 {
+            return wrong(
+                "labels",
+                self.labels.to_string(),
+                "0 for the usual number, or at least 2",
+            );
+        }
+        if !(self.goal.is_finite() && self.goal > 0.0) {
+            return wrong(
+                "goal",
+                self.goal.to_string(),
+                "a positive number, such as 2e-6",
+            );
+        }
+        if !(1..=MOST_STEPS).contains(&self.max_steps) {
+            return wrong("max_steps", self.max_steps.to_string(), "from 1 to 1000");
+        }
+        Ok(())
+    }
 }
 
 /// What training measured of one candidate, on x that it had not learned from.
@@ -169,8 +236,11 @@ pub(super) fn fit_solver(
     settings: &SolveSettings,
     session: &Session,
 ) -> Result<(SolverWeights, SolveSummary), TrainError> {
+    settings.check()?;
     let reduced = Reduced::of(problem)?;
     let x_dim = problem.x_dim();
+    let per_label = 2 * x_dim + problem.dim() + reduced.rows() + 1;
+    check_rows("labels", settings.labels, 2 * per_label)?;
     let wanted = if settings.labels > 0 {
         settings.labels
     } else {
@@ -179,7 +249,7 @@ pub(super) fn fit_solver(
     // The largest of few gaps says little about that of many.
     let tests = wanted / 2;
     let x = draw(problem.distribution(), x_dim, wanted + tests, settings.seed);
-    let all = label_all(&reduced, &x, session)?;
+    let all = label_all(&reduced, &x, settings.seed, session)?;
     // The last ones test; what has no optimum is left out of both.
     let tests = tests.min(all.len() / 3).max(1);
     let (labels, tests) = all.split_at(all.len() - tests);
@@ -231,9 +301,10 @@ pub(super) fn draw(from: &Distribution, x_dim: usize, count: usize, seed: u64) -
 fn label_all(
     reduced: &Reduced<'_>,
     x: &[Vec<f64>],
+    seed: u64,
     session: &Session,
 ) -> Result<Vec<Label>, TrainError> {
-    let found = find_all(reduced, x, session)?;
+    let found = find_all(reduced, x, seed, session)?;
     Ok(all_found(found, x)?)
 }
 
@@ -241,6 +312,7 @@ fn label_all(
 fn find_all(
     reduced: &Reduced<'_>,
     x: &[Vec<f64>],
+    seed: u64,
     session: &Session,
 ) -> Result<Vec<Found>, TrainError> {
     session.emit(&Event::Stage {
@@ -256,7 +328,7 @@ fn find_all(
             })?
         }
     };
-    let (pilot, hessian) = pilot(reduced, x)?;
+    let (pilot, hessian) = pilot(reduced, x, seed)?;
     while found.len() < x.len() {
         if session.stopped() {
             return Err(TrainError::Stopped);
@@ -307,49 +379,6 @@ fn all_found(found: Vec<Found>, x: &[Vec<f64>]) -> Result<Vec<Label>, SolveError
     })
 }
 
-/// The first optimum, and the Hessian there: what all other searches start with.
-fn pilot(reduced: &Reduced<'_>, x: &[Vec<f64>]) -> Result<(Label, Vec<f64>), SolveError> {
-    /// x that are tried before giving up.
-    const TRIED: usize = 8;
-    let mean = mean(x.iter().map(Vec::as_slice), reduced.x_dim);
-    let middle = |(low, high): &(f64, f64)| {
-        let middle = 0.5 * low + 0.5 * high;
-        if middle.is_finite() {
-            middle
-        } else {
-            0.0_f64.clamp(*low, *high)
-        }
-    };
-    let mut tried = 0;
-    let mut last = NoLabel::Slow;
-    for x in std::iter::once(&mean).chain(x).take(TRIED) {
-        let start = if reduced.bounds.is_empty() {
-            reduced.foot(x)
-        } else {
-            reduced.bounds.iter().map(middle).collect()
-        };
-        match label::solve(reduced, x, &start, &vec![0.0; reduced.rows()], None) {
-            Ok(label) => {
-                let hessian = reduced.hessian(&label.y, x, &label.multipliers);
-                return Ok((label, hessian));
-            }
-            Err(NoLabel::Unbounded) => return Err(SolveError::Unbounded { x: x.clone() }),
-            Err(reason) => last = reason,
-        }
-        tried += 1;
-    }
-    Err(match last {
-        NoLabel::Infeasible => SolveError::Infeasible {
-            failed: tried,
-            tried,
-        },
-        _ => SolveError::NotSmooth {
-            failed: tried,
-            tried,
-        },
-    })
-}
-
 /// Rows with a multiplier.
 fn active(label: &Label) -> Vec<usize> {
     let most = label
@@ -362,7 +391,7 @@ fn active(label: &Label) -> Vec<usize> {
         .collect()
 }
 
-fn mean<'a>(rows: impl ExactSizeIterator<Item = &'a [f64]>, width: usize) -> Vec<f64> {
+pub(super) fn mean<'a>(rows: impl ExactSizeIterator<Item = &'a [f64]>, width: usize) -> Vec<f64> {
     let count = rows.len() as f64;
     let mut sums = vec![0.0; width];
     for row in rows {

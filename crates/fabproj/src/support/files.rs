@@ -1,11 +1,26 @@
 //! Files that appear as a whole or not at all.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
+
+/// Reads a file of at most so many bytes, whatever its size is said to be.
+///
+/// # Errors
+/// What the operating system says, or [`ErrorKind::InvalidData`] for a longer file.
+pub fn read_at_most(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path)?;
+    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
+        let problem = format!("it has more than {most} bytes");
+        return Err(io::Error::new(ErrorKind::InvalidData, problem));
+    }
+    Ok(bytes)
+}
 
 /// Links that are followed: as many as Linux follows.
 const MAX_LINKS: usize = 40;

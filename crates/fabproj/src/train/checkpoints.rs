@@ -249,8 +249,10 @@ impl Identity {
     fn differences(&self, found: &Self) -> Vec<String> {
         let mut differences = Vec::new();
         let mut compare = |what: &str, found: String, own: String| {
-            if found != own {
-                differences.push(format!("its {what} is {found}, not {own}"));
+            let difference = format!("its {what} is {found}, not {own}");
+            // A seed may be one of the settings too.
+            if found != own && !differences.contains(&difference) {
+                differences.push(difference);
             }
         };
         if self.set_hash != found.set_hash {

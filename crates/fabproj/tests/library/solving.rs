@@ -380,3 +380,50 @@ fn problem_files_are_trained_saved_and_built_again() {
         }
     }
 }
+
+/// A problem of two variables within ±2, from a text.
+fn two(objective: &str, constraint: &str) -> Problem {
+    let text = format!(
+        "y = 2\nbounds = [-2.0, 2.0]\n[objective]\nminimise = \"{objective}\"\n\
+         [[constraint]]\nexpr = \"{constraint}\"\n"
+    );
+    Problem::from_toml(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_search_does_not_end_where_it_begins() {
+    // The middle of the bounds is a maximum, a saddle, no feasible point, or has no objective.
+    let cases = [
+        ("-y @ y", "y[1] <= 1", -8.0),
+        ("y[0] * y[1]", "y[1] <= 1", -4.0),
+        ("y[0]", "y @ y >= 1", -2.0),
+        ("1 / y[0] + y[1]^2", "y[0] >= 0.5", 0.5),
+    ];
+    for (objective, constraint, best) in cases {
+        let model = solve::train(&two(objective, constraint), &SolveSettings::default());
+        let model = model.unwrap_or_else(|error| panic!("{objective}: {error}"));
+        let problem = model.problem().expect("a text");
+        let (_, answer) = model
+            .solver(&problem)
+            .and_then(|solver| Ok(solver.solve(&[]).expect("no x")))
+            .expect("weights that run");
+        assert!(answer.outcome.is_verified(), "{objective}");
+        assert!(
+            (answer.objective - best).abs() < 1e-5,
+            "{objective}: {answer:?}"
+        );
+    }
+}
+
+#[test]
+fn a_certificate_sees_what_a_local_optimum_misses() {
+    // One optimum at each end; all labels begin at that of the first x, where the left one is better.
+    let text = "y = 1\nbounds = [-1.0, 1.0]\nx = 1\nx_bounds = [-1.0, 1.0]\n[objective]\n\
+                minimise = \"0.2 * x[0] * y[0] + 0.5 - 0.5 * y[0]^2\"\n[[constraint]]\nexpr = \"y[0] <= 2\"\n";
+    let problem = Problem::from_toml(text).expect("a problem");
+    let mut model = solve::train(&problem, &SolveSettings::default()).expect("a solver");
+    let certificate = model
+        .certify(&problem, &GapPlan::default())
+        .expect("optima");
+    assert!(certificate.worst > 0.1, "{certificate:?}");
+}

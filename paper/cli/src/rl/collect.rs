@@ -19,8 +19,8 @@ use fab_saferl::task::{canonical, open};
 use fabproj::Session;
 use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::options::Common;
-use fabproj_cli::show;
 use fabproj_cli::train::SettingOptions;
+use fabproj_cli::{output, show};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -56,6 +56,10 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE", default_value = "guard.safetensors")]
     output: PathBuf,
 
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
+
     /// Policies that act while states are collected
     #[arg(long, value_name = "FILE,…", value_delimiter = ',')]
     policy: Vec<PathBuf>,
@@ -89,10 +93,22 @@ struct Recipe {
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let task = canonical(&arguments.task).map_err(as_usage)?;
+    if !arguments.settings.list_settings {
+        arguments.check_output()?;
+    }
     match arguments.recipe {
         RecipeName::Default => collect_guard(arguments, task, common),
         RecipeName::Paper => collect_projector(arguments, task, FabSettings::paper(), common),
         RecipeName::Released => collect_projector(arguments, task, FabSettings::released(), common),
+    }
+}
+
+impl Arguments {
+    /// Refuses, before any work, to write over an input or an existing file.
+    fn check_output(&self) -> Result<()> {
+        let inputs = self.policy.iter().chain(&self.refresh);
+        let inputs: Vec<PathBuf> = inputs.chain(&self.settings.config).cloned().collect();
+        output::check(&self.output, self.force, &inputs)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::slice::from_ref;
 
 use anyhow::{Context, Result};
 use fab_saferl::evaluate::{Controller, EvaluationSettings, evaluate, trace};
@@ -10,9 +11,10 @@ use fab_saferl::report::picture;
 use fab_saferl::store::{RunKey, RunRecord, Store, VERSION};
 use fab_saferl::task::open;
 use fab_saferl::{Policy, PolicyRecord};
+use fabproj::support::write_atomically;
 use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::options::Common;
-use fabproj_cli::show;
+use fabproj_cli::{output, show};
 use serde_json::json;
 
 use super::guard::GuardOptions;
@@ -53,6 +55,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
+    /// Replace an existing picture
+    #[arg(long, requires = "plot")]
+    force: bool,
+
     /// Let the agent move in the picture
     #[arg(long, requires = "plot")]
     animate: bool,
@@ -62,6 +68,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
+    if let Some(picture) = &arguments.plot {
+        output::check(picture, arguments.force, from_ref(&arguments.policy))?;
+    }
     let (name, controller) = controller(arguments)?;
     let task = arguments.task(&controller)?;
     let filter = arguments.guard.filter(&task)?;
@@ -165,5 +174,6 @@ fn draw(
         arguments.first_seed, trace.result.reward, trace.result.cost
     );
     let svg = picture(&trace, &title, arguments.animate);
-    std::fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))
+    write_atomically(path, svg.as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))
 }

@@ -120,6 +120,7 @@ impl GuardOptions {
                 hold: self.hold,
                 ..LookAheadSettings::default()
             };
+            settings.validate().map_err(as_usage)?;
             return Ok(Some(Box::new(Shield::new(settings, rule))));
         }
         let Some(path) = &self.guard else {

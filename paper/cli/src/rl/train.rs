@@ -13,7 +13,7 @@ use fab_saferl::store::{RunKey, RunRecord, Store, VERSION};
 use fab_saferl::task::{canonical, open};
 use fab_saferl::train::{AlgorithmSettings, CheckedSettings, Session, TrainSettings, train};
 use fabproj_cli::failure::wrong_usage;
-use fabproj_cli::interrupt::{self, stop_on_interrupt};
+use fabproj_cli::interrupt::{self, stop_soon};
 use fabproj_cli::options::Common;
 use fabproj_cli::show;
 use fabproj_cli::train::SettingOptions;
@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let filter = arguments.guard.filter(task)?;
     let filter = filter.as_deref();
     let store = Store::open(&arguments.store);
-    let stop = stop_on_interrupt()?;
+    let stop = stop_soon(|| STOPPED.to_owned())?;
     let seeds = match arguments.seeds.is_empty() {
         true => &[common.seed][..],
         false => &arguments.seeds,
@@ -91,7 +91,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         match finished(&method, &key, filter, &store, stop, common) {
             Ok(record) => records.push(record),
             Err(RlError::Stopped) => {
-                common.note("stopped; the same command continues");
+                common.note(STOPPED);
                 return Ok(ExitCode::from(interrupt::code()));
             }
             Err(error) => return Err(as_usage(error)),
@@ -99,6 +99,9 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     }
     report(&records, &store, common)
 }
+
+/// What a training says that was stopped: its checkpoints are good at any time.
+const STOPPED: &str = "stopped; the same command continues";
 
 /// What is evaluated.
 enum Method {

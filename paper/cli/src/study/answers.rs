@@ -9,9 +9,10 @@ use fab_study::plan::Run;
 use fab_study::protocol::{Answer, Protocol};
 use fab_study::store::Store;
 use fab_study::{Context, StudyError};
-use fabproj_cli::interrupt::{STOPPED, stop_on_interrupt};
+use fabproj::support::write_atomically;
+use fabproj_cli::interrupt::{self, stop_soon};
 use fabproj_cli::options::Common;
-use fabproj_cli::show;
+use fabproj_cli::{output, show};
 
 use super::run::Chosen;
 
@@ -29,16 +30,24 @@ pub struct Arguments {
     /// The file to write; - is standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     csv: PathBuf,
+
+    /// Replace an existing file
+    #[arg(long)]
+    force: bool,
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let chosen = &arguments.chosen;
+    let to_file = arguments.csv.as_os_str() != "-";
+    if to_file {
+        output::check(&arguments.csv, arguments.force, &[])?;
+    }
     let plan = chosen.plan(common)?;
     let store = Store::open(&chosen.store)?;
     let context = Context::in_memory(chosen.effort())
         .with_protocol(chosen.protocol())
         .with_store(&store)
-        .with_stop(stop_on_interrupt()?);
+        .with_stop(stop_soon(|| "stopped; nothing was written".to_owned())?);
     let mut text = String::from(
         "set,method,guarded,objective,seed,draw,problem,feasible,value,optimum,gap,reference,violation,\
          microseconds,y\n",
@@ -46,7 +55,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     for run in &plan.runs {
         common.note(run.name());
         let given = match run.answers(&context) {
-            Err(StudyError::Stopped) => return Ok(ExitCode::from(STOPPED)),
+            Err(StudyError::Stopped) => return Ok(ExitCode::from(interrupt::code())),
             given => given?,
         };
         write_answers(&mut text, run, false, &given.answers, chosen.protocol());
@@ -54,11 +63,12 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
             write_answers(&mut text, run, true, guarded, chosen.protocol());
         }
     }
-    if arguments.csv.as_os_str() == "-" {
-        show::print(text.trim_end())?;
-    } else {
+    if to_file {
         let file = arguments.csv.display();
-        std::fs::write(&arguments.csv, text).with_context(|| format!("cannot write {file}"))?;
+        write_atomically(&arguments.csv, text.as_bytes())
+            .with_context(|| format!("cannot write {file}"))?;
+    } else {
+        show::print(text.trim_end())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ use fab_study::{Context, Effort, Objective, StudyError};
 
 use super::progress::Progress;
 use fabproj_cli::failure::wrong_usage;
-use fabproj_cli::interrupt::{self, stop_on_interrupt};
+use fabproj_cli::interrupt::{self, stop_soon};
 use fabproj_cli::options::Common;
 use fabproj_cli::show;
 
@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         .with_protocol(chosen.protocol())
         .with_store(&store)
         .with_observer(&progress)
-        .with_stop(stop_on_interrupt()?);
+        .with_stop(stop_soon(|| STOPPED.to_owned())?);
     let threads = rayon::current_num_threads();
     let pending = Pending::of(&plan, &context, &store)?;
     progress.announce(&plan, &pending, threads);
@@ -48,12 +48,15 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     match outcome {
         Ok(outcome) => report(&plan, &context, &store, &outcome, common),
         Err(StudyError::Stopped) => {
-            common.note("stopped; finished runs are kept, the same command resumes the study");
+            common.note(STOPPED);
             Ok(ExitCode::from(interrupt::code()))
         }
         Err(error) => Err(error.into()),
     }
 }
+
+/// What a study says that was stopped: its store is good at any time.
+const STOPPED: &str = "stopped; finished runs are kept, the same command resumes the study";
 
 /// What is run: the options that `run` and `answers` share.
 #[derive(clap::Args)]

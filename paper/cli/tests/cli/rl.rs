@@ -122,6 +122,10 @@ fn a_guard_and_the_papers_projector_are_collected_and_used() {
     let guard = ["collect", "--quick", "--setting", few, "--setting", short];
     let printed = rl(&guard).done().stdout;
     assert!(printed.contains("unsafe passed"), "{printed}");
+    rl(&guard).failed(1, &["guard.safetensors", "--force"]);
+    let refresh = [&guard[..], &["--refresh", "guard.safetensors", "--force"]].concat();
+    rl(&refresh).failed(1, &["is an input"]);
+    rl(&["train", "--shield", "--hold", "0"]).failed(2, &["`hold`"]);
     let random = [
         "eval",
         "random",

@@ -44,7 +44,11 @@ impl Default for LookAheadSettings {
 }
 
 impl LookAheadSettings {
-    pub(crate) fn validate(&self) -> Result<()> {
+    /// Checks all settings.
+    ///
+    /// # Errors
+    /// [`RlError::Setting`](crate::RlError::Setting) with the name of the setting.
+    pub fn validate(&self) -> Result<()> {
         check_setting(self.hold >= 1, "hold", "at least 1", self.hold)?;
         let enough = self.horizon >= self.hold;
         check_setting(enough, "horizon", "at least `hold`", self.horizon)?;

@@ -128,8 +128,9 @@ impl TrainSettings {
     pub fn validate(mut self) -> Result<CheckedSettings> {
         self.task = canonical(&self.task)?.to_owned();
         self.rollout.validate()?;
-        let enough = self.steps >= self.rollout.steps_per_epoch;
-        check_setting(enough, "steps", "at least `steps_per_epoch`", self.steps)?;
+        let (steps, epoch) = (self.steps, self.rollout.steps_per_epoch);
+        let found = format!("{steps} where that is {epoch}");
+        check_setting(steps >= epoch, "steps", "at least `steps_per_epoch`", found)?;
         let widths = !self.hidden.is_empty() && self.hidden.iter().all(|width| *width > 0);
         let found = format!("{:?}", self.hidden);
         check_setting(widths, "hidden", "one or more positive widths", found)?;

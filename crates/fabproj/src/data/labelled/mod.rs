@@ -30,6 +30,22 @@ pub(crate) use self::npz::arrays;
 #[cfg(any(feature = "csv", feature = "npz", feature = "parquet"))]
 pub(crate) const MAX_NUMBERS: usize = 1 << 26;
 
+/// Opens a file that is not read from its beginning to its end, which devices and pipes cannot give.
+#[cfg(any(feature = "npz", feature = "parquet"))]
+fn open_seekable(path: &Path) -> Result<std::fs::File, LabelledError> {
+    let failed = |source| LabelledError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    // Asked before it is opened: opening a pipe waits for somebody who writes to it.
+    let what = match std::fs::metadata(path).map_err(failed)? {
+        found if found.is_file() => return std::fs::File::open(path).map_err(failed),
+        found if found.is_dir() => "it is a folder",
+        _ => "it is a device or a pipe; copy it into a file",
+    };
+    Err(failed(std::io::Error::other(what)))
+}
+
 /// Rows of y and x with their labels.
 ///
 /// ```

@@ -7,7 +7,7 @@ use std::path::Path;
 use zip::ZipArchive;
 
 use self::array::Array;
-use super::{Columns, LabelledData, LabelledError, Place, label_of};
+use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of, open_seekable};
 use crate::support::near_names;
 
 mod array;
@@ -19,7 +19,7 @@ const JOINED: &str = "X_all";
 const MASK: &str = "feasible_mask";
 
 pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
-    let mut arrays = Arrays::open(path)?;
+    let mut arrays = Arrays::open(path, MAX_NUMBERS)?;
     let named = !columns.y.is_empty() || arrays.has(POINTS);
     let (y, x, labels) = if arrays.has(JOINED) && !named {
         arrays.joined(columns.state_dim)?
@@ -39,9 +39,9 @@ pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, Label
 /// Name, number of rows (none for a vector) and entries of an array.
 pub(crate) type NamedArray = (String, Option<usize>, Vec<f64>);
 
-/// All arrays of an archive, by name.
-pub(crate) fn arrays(path: &Path) -> Result<Vec<NamedArray>, LabelledError> {
-    let mut arrays = Arrays::open(path)?;
+/// All arrays of an archive, by name, each of at most so many numbers.
+pub(crate) fn arrays(path: &Path, most: usize) -> Result<Vec<NamedArray>, LabelledError> {
+    let mut arrays = Arrays::open(path, most)?;
     let mut names = arrays.names.clone();
     names.sort_unstable();
     let read = |name: String| {
@@ -65,20 +65,20 @@ fn bad_archive(error: impl ToString) -> LabelledError {
 struct Arrays {
     names: Vec<String>,
     archive: ZipArchive<BufReader<File>>,
+    /// Numbers of an array, at most.
+    most: usize,
 }
 
 impl Arrays {
-    fn open(path: &Path) -> Result<Self, LabelledError> {
-        let file = File::open(path).map_err(|source| LabelledError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+    fn open(path: &Path, most: usize) -> Result<Self, LabelledError> {
+        let file = open_seekable(path)?;
         let archive = ZipArchive::new(BufReader::new(file)).map_err(bad_archive)?;
         let names = archive.file_names().flatten();
         let names = names.filter_map(|name| Some(name.strip_suffix(".npy")?.to_owned()));
         Ok(Self {
             names: names.collect(),
             archive,
+            most,
         })
     }
 
@@ -96,7 +96,7 @@ impl Arrays {
         }
         let entry = self.archive.by_name(&format!("{name}.npy"));
         let mut entry = entry.map_err(bad_archive)?;
-        let array = Array::read(name, &mut entry)?;
+        let array = Array::read(name, &mut entry, self.most)?;
         // The archive's checksum is compared at the end of an entry.
         match entry.read(&mut [0]) {
             Ok(0) => Ok(array),

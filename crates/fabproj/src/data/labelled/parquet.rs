@@ -15,7 +15,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use self::pages::{Pages, check_place};
 use super::places::Places;
-use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of};
+use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of, open_seekable};
 
 /// Rows that are read at once.
 const ROWS: usize = 8192;
@@ -33,10 +33,7 @@ pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, Label
 }
 
 fn read_sound(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
-    let file = File::open(path).map_err(|source| LabelledError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    let file = open_seekable(path)?;
     let file = SerializedFileReader::new(file).map_err(damaged)?;
     let schema = file.metadata().file_metadata().schema_descr_ptr();
     // Lists and records have no place in a table of numbers; their columns cannot be named.

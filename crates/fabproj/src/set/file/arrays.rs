@@ -144,7 +144,9 @@ impl Array {
 
 #[cfg(feature = "npz")]
 fn load(path: &Path) -> Result<Vec<(String, Array)>, String> {
-    let arrays = crate::data::labelled::arrays(path).map_err(|error| error.to_string())?;
+    // Each number takes at least four bytes of the text: `0.0,`.
+    let most = super::MAX_BYTES / 4;
+    let arrays = crate::data::labelled::arrays(path, most).map_err(|error| error.to_string())?;
     let arrays = arrays
         .into_iter()
         .map(|(name, rows, values)| (name, Array { rows, values }));

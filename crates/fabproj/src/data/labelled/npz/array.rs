@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::super::{LabelledError, MAX_NUMBERS};
+use super::super::LabelledError;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// A header of numbers alone is far shorter.
@@ -35,14 +35,18 @@ impl Array {
 
     /// Reads the `.npy` format: booleans, integers and floating-point numbers of any width and order,
     /// in one or two dimensions.
-    pub(super) fn read(name: &str, source: &mut dyn Read) -> Result<Self, LabelledError> {
+    pub(super) fn read(
+        name: &str,
+        source: &mut dyn Read,
+        most: usize,
+    ) -> Result<Self, LabelledError> {
         let header = Header::read(name, source)?;
         let numbers: u128 = header.shape.iter().map(|size| *size as u128).product();
-        if numbers > MAX_NUMBERS as u128 {
+        if numbers > most as u128 {
             return Err(LabelledError::TooLarge {
                 name: name.to_owned(),
                 found: numbers,
-                limit: MAX_NUMBERS,
+                limit: most,
             });
         }
         let (rows, columns) = match header.shape.as_slice() {
@@ -263,7 +267,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<Array, LabelledError> {
-        Array::read("it", &mut &bytes[..])
+        Array::read("it", &mut &bytes[..], 1000)
     }
 
     #[test]
@@ -314,6 +318,12 @@ mod tests {
         let huge = "(18446744073709551615, 18446744073709551615)";
         let error = read(&npy("<f8", "False", huge, &[])).unwrap_err();
         assert!(matches!(error, LabelledError::TooLarge { .. }), "{error}");
+        let error = read(&npy("|u1", "False", "(1001,)", &[0; 1001])).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("1001 numbers; the limit is 1000")
+        );
         let header = [MAGIC, &[2, 0, 0xff, 0xff, 0xff, 0xff]].concat();
         assert!(read(&header).unwrap_err().to_string().contains("too long"));
     }
