@@ -72,7 +72,9 @@ pub fn checkpoint(bytes: &[u8], latent: LatentSet) -> Result<Weights, Checkpoint
     let header = bytes
         .first_chunk()
         .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    // A header longer than its file is none.
     let header = usize::try_from(header).unwrap_or(usize::MAX);
+    let header = if header > bytes.len() { 0 } else { header };
     let sizes = [
         ("the file", bytes.len(), format::MAX_BYTES),
         ("the header", header, format::MAX_HEADER_BYTES),

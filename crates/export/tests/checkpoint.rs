@@ -84,7 +84,7 @@ fn what_is_missing_or_wrong_is_named() {
         error.contains("`encoder.1.weight` of the checkpoint is not one"),
         "{error}"
     );
-    let huge = [&(1_u64 << 40).to_le_bytes()[..], b"{}"].concat();
+    let huge = [&((4_u64 << 20) + 1).to_le_bytes()[..], &vec![b' '; 5 << 20]].concat();
     let error = checkpoint(&huge, BALL).unwrap_err().to_string();
     assert!(error.contains("the header of the checkpoint"), "{error}");
     let error = checkpoint(b"PK\x03\x04", BALL).unwrap_err().to_string();

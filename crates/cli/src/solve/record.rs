@@ -204,7 +204,8 @@ pub fn warnings(model: &SolverModel) -> Vec<String> {
     let goal = record.settings.goal;
     if certificate.worst > goal.max(1e-9) {
         warnings.push(format!(
-            "the worst gap, {}, is above the goal, {}; try --setting max_steps=N with more than {} steps",
+            "the worst gap, {}, is above the goal, {}; try --setting max_steps=N with more than {} steps; where \
+             a problem has several local optima, steps do not help: split it",
             gap(certificate.worst),
             gap(goal),
             record.settings.max_steps
