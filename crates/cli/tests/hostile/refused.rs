@@ -281,7 +281,7 @@ fn network(more: &[&str]) -> Vec<u8> {
         header.insert(name.to_owned(), entry);
         numbers += count;
     }
-    let header = serde_json::to_string(&header).unwrap();
+    let header = serde_json::Value::Object(header).to_string();
     let length = (header.len() as u64).to_le_bytes();
     [&length[..], header.as_bytes(), &vec![0; 4 * numbers]].concat()
 }
