@@ -403,10 +403,8 @@ fn the_search_does_not_end_where_it_begins() {
         let model = solve::train(&two(objective, constraint), &SolveSettings::default());
         let model = model.unwrap_or_else(|error| panic!("{objective}: {error}"));
         let problem = model.problem().expect("a text");
-        let (_, answer) = model
-            .solver(&problem)
-            .and_then(|solver| Ok(solver.solve(&[]).expect("no x")))
-            .expect("weights that run");
+        let solver = model.solver(&problem).expect("weights that run");
+        let (_, answer) = solver.solve(&[]).expect("no x");
         assert!(answer.outcome.is_verified(), "{objective}");
         // The product has a second, lower optimum, which not every start leads to.
         assert!(answer.objective < least + 1e-5, "{objective}: {answer:?}");
