@@ -26,9 +26,13 @@ const STANDARD_ERRORS: f64 = 3.0;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Policy files of `fab-paper rl train`
+    /// Policy files of `fab-paper rl train`, or `random`
     #[arg(value_name = "POLICY", required = true)]
     policies: Vec<PathBuf>,
+
+    /// The task of random actions
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
 
     /// The guard between the policies and their task
     #[arg(long, value_name = "FILE")]
@@ -94,6 +98,9 @@ impl Arguments {
     /// The JSON that an evaluation prints.
     fn evaluate(&self, command: &mut Command) -> Result<Value> {
         command.args(["--episodes", &self.episodes.to_string()]);
+        if let Some(task) = &self.task {
+            command.args(["--task", task]);
+        }
         if let Some(guard) = &self.guard {
             command.arg("--guard").arg(guard);
             command.args(["--threshold", &self.threshold.to_string()]);

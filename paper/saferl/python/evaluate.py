@@ -45,6 +45,13 @@ class Policy:
         return h
 
 
+class Random:
+    """Uniform actions."""
+
+    def act(self, _):
+        return self.generator.uniform(-1, 1, 2)
+
+
 class Mlp:
     """Layers from a flat vector: weights [outputs][inputs], then bias, layer by layer. SiLU between."""
 
@@ -163,6 +170,7 @@ def decode(bins, kind):
 
 def episode(env, policy, guard, seed):
     observation, _ = env.reset(seed=seed)
+    policy.generator = np.random.default_rng(seed)
     if guard:
         guard.detour.reset()
     reward = cost = corrected = 0.0
@@ -183,16 +191,18 @@ def episode(env, policy, guard, seed):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("policy")
+    parser.add_argument("policy", help="a policy file, or random")
+    parser.add_argument("--task", help="the task of random actions")
     parser.add_argument("--guard")
     parser.add_argument("--threshold", type=float, default=0.8)
     parser.add_argument("--no-hints", action="store_true")
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=1_000_000)
     arguments = parser.parse_args()
-    policy = Policy(arguments.policy)
+    policy = Random() if arguments.policy == "random" else Policy(arguments.policy)
+    task = arguments.task or policy.record["task"]
     guard = arguments.guard and Guard(arguments.guard, arguments.threshold, not arguments.no_hints)
-    env = safety_gymnasium.make(f"SafetyPoint{policy.record['task'].capitalize()}-v0")
+    env = safety_gymnasium.make(f"SafetyPoint{task.capitalize()}-v0")
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.episodes)
     print(json.dumps([episode(env, policy, guard, seed) for seed in seeds]))
 

@@ -1,26 +1,19 @@
 //! Files that are written as a whole or not at all.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use crate::error::{Result, RlError};
 
 /// Replaces a file. Creates its folder if missing. A reader sees the old contents or the new ones.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let write = || {
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write().map_err(RlError::disk("write", path))
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fabproj::support::write_atomically(path, bytes))
+        .map_err(RlError::disk("write", path))
 }
 
 /// The contents of a file; `None` if there is none.

@@ -69,7 +69,7 @@ pub(crate) trait Judge {
 
 /// A detour goes where an action costs at most this many steps if it is held on: it cuts corners that
 /// a brake can still avoid. With less it keeps far away and arrives late, with more it is forced to
-/// brake. Measured in `docs/safe-rl.md`, as the three below.
+/// brake. `docs/safe-rl.md` has the effect of the rule; this and the three below were not varied alone.
 const FREE_COST: f64 = 11.0;
 
 /// A detour ends when the wanted action costs at most this many steps if it is held on …

@@ -121,11 +121,12 @@ impl Arguments {
 
     /// The settings of the algorithm before any is changed.
     fn base_settings(&self) -> Result<TrainSettings> {
+        let task = canonical(&self.task).map_err(as_usage)?;
         let named = match &self.algorithm[..] {
             "ppo-fab" if self.guard.is_paper() => {
                 Some(AlgorithmSettings::PpoFab(PpoFabSettings::paper()))
             }
-            name => AlgorithmSettings::named(name),
+            name => AlgorithmSettings::named(name, task),
         };
         let Some(algorithm) = named else {
             let names = AlgorithmSettings::NAMES.iter().chain(&BASELINES);
@@ -137,7 +138,7 @@ impl Arguments {
             )));
         };
         let mut base = TrainSettings {
-            task: self.task.clone(),
+            task: task.to_owned(),
             algorithm,
             ..TrainSettings::default()
         };

@@ -119,7 +119,7 @@ fn label(run: &RunRecord) -> String {
         "ppo-fab" if filter.starts_with("projector") => {
             Some(AlgorithmSettings::PpoFab(PpoFabSettings::paper()))
         }
-        name => AlgorithmSettings::named(name),
+        name => AlgorithmSettings::named(name, &run.key.task),
     };
     if let Some(algorithm) = named {
         let default = TrainSettings {

@@ -65,14 +65,14 @@ impl AlgorithmSettings {
     /// Names of all algorithms.
     pub const NAMES: [&'static str; 5] = ["ppo", "ppo-lag", "trpo", "trpo-lag", "ppo-fab"];
 
-    /// An algorithm with its default settings; `None` if there is no such name.
-    pub fn named(name: &str) -> Option<Self> {
+    /// An algorithm with its default settings for a task; `None` if there is no such name.
+    pub fn named(name: &str, task: &str) -> Option<Self> {
         match name {
             "ppo" => Some(Self::Ppo(PpoSettings::default())),
             "ppo-lag" => Some(Self::PpoLag(PpoLagSettings::default())),
             "trpo" => Some(Self::Trpo(TrpoSettings::default())),
             "trpo-lag" => Some(Self::TrpoLag(TrpoLagSettings::default())),
-            "ppo-fab" => Some(Self::PpoFab(PpoFabSettings::default())),
+            "ppo-fab" => Some(Self::PpoFab(PpoFabSettings::of_task(task))),
             _ => None,
         }
     }
@@ -161,7 +161,7 @@ mod tests {
     fn settings_survive_json_and_unknown_names_are_refused() {
         for name in AlgorithmSettings::NAMES {
             let settings = TrainSettings {
-                algorithm: AlgorithmSettings::named(name).unwrap(),
+                algorithm: AlgorithmSettings::named(name, "double-integrator").unwrap(),
                 ..TrainSettings::default()
             };
             let text = serde_json::to_string(&settings).unwrap();

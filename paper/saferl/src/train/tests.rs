@@ -14,7 +14,7 @@ fn settings(algorithm: &str, epochs: usize) -> TrainSettings {
         steps: epochs * 300,
         hidden: vec![16],
         checkpoint_epochs: 2,
-        algorithm: AlgorithmSettings::named(algorithm).unwrap(),
+        algorithm: AlgorithmSettings::named(algorithm, "double-integrator").unwrap(),
         ..TrainSettings::default()
     };
     // 100 steps per copy: epochs end inside episodes of 200 steps.
