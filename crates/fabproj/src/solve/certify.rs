@@ -4,11 +4,13 @@ use fabproj_core::{Functions, SolveOutcome, Solver};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::affine::apply;
 use super::label;
 use super::pilot::Starts;
 use super::problem::Problem;
 use super::reduced::Reduced;
-use super::train::{SolveError, apply, check_rows, draw, relative_gap};
+use super::settings::{SolveError, check_rows};
+use super::train::{draw, relative_gap};
 
 /// x at which the optimum is searched from a drawn point as well.
 const DRAWN: usize = 16;

@@ -3,6 +3,7 @@
 //! A [`Problem`] is an objective and constraints with their derivatives ([`Functions`]), affine equations,
 //! bounds, and the distribution of x. [`Quadratic`] and [`FnFunctions`] are ready-made functions.
 
+mod affine;
 mod certify;
 mod checkpoint;
 mod closures;
@@ -13,6 +14,7 @@ mod pilot;
 mod problem;
 mod quadratic;
 mod reduced;
+mod settings;
 mod train;
 
 pub use fabproj_core::{
@@ -24,4 +26,5 @@ pub use self::closures::FnFunctions;
 pub use self::model::{SolverModel, SolverRecord, train, train_with};
 pub use self::problem::{Distribution, Problem, ProblemError};
 pub use self::quadratic::Quadratic;
-pub use self::train::{Measured, SolveError, SolveSettings, SolveSummary};
+pub use self::settings::{SolveError, SolveSettings};
+pub use self::train::{Measured, SolveSummary};

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::certify::{GapCertificate, GapPlan, certify};
 use super::problem::Problem;
-use super::train::{SolveError, SolveSettings, SolveSummary, fit_solver};
+use super::settings::{SolveError, SolveSettings};
+use super::train::{SolveSummary, fit_solver};
 use crate::model::FileError;
 use crate::set::{Description, SetError};
 use crate::train::{Identity, Session, TrainError};

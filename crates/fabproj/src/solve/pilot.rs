@@ -7,7 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use super::label::{self, Label, NoLabel};
 use super::linear::Cholesky;
 use super::reduced::Reduced;
-use super::train::{SolveError, mean};
+use super::settings::SolveError;
+use super::train::mean;
 
 /// x that are tried before giving up.
 const TRIED: usize = 8;

@@ -1,6 +1,6 @@
 //! From a problem to a solver's weights.
 
-use fabproj_core::{ActiveSet, AffineMap, Ending, Solver, SolverWeights, WeightsError};
+use fabproj_core::{AffineMap, Solver, SolverWeights};
 use rand::RngExt;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -8,20 +8,18 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::affine::{anchor, multipliers, start};
 use super::checkpoint::{self, Found};
 use super::label::{self, Label, NoLabel};
-use super::linear::fit;
 use super::pilot::pilot;
-use super::problem::{Distribution, Problem, ProblemError};
+use super::problem::{Distribution, Problem};
 use super::quadratic::dot;
 use super::reduced::{Metric, Reduced, gram};
-use crate::set::SetError;
+use super::settings::{SolveError, SolveSettings, check_rows};
 use crate::train::{Event, Session, TrainError};
 
 /// Labels beside four for each coordinate of x.
 const LABELS: usize = 300;
-/// The largest number of steps that may be asked for.
-const MOST_STEPS: usize = 1000;
 /// Labels that the metric is averaged over: more change it little.
 const CURVED: usize = 48;
 /// Optima that are searched between two checkpoints.
@@ -36,149 +34,6 @@ const CONSTANT: f64 = 1e-9;
 const ROUNDING: f64 = 4e-13;
 /// Margins that are tried, as parts of the spread of the optima in the metric.
 const MARGINS: [f64; 6] = [0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
-/// Depths of the anchor that are tried, as parts of the spread of the optima in the metric.
-const DEPTHS: [f64; 12] = [
-    4.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4, 1e-5,
-];
-
-/// Settings of [`train`](super::train).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct SolveSettings {
-    /// Seed of the x that are drawn. 0
-    pub seed: u64,
-    /// Solved problems to learn from; 0 for four per coordinate of x and 300 more. 0
-    pub labels: usize,
-    /// The relative gap that no tested answer should exceed. More steps are taken until it is met. 2e-6
-    pub goal: f64,
-    /// The most steps per answer. 6
-    pub max_steps: usize,
-}
-
-impl Default for SolveSettings {
-    fn default() -> Self {
-        Self {
-            seed: 0,
-            labels: 0,
-            goal: 2e-6,
-            max_steps: 6,
-        }
-    }
-}
-
-/// Why no solver was trained.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SolveError {
-    /// Parts of the problem do not fit together.
-    #[error(transparent)]
-    Problem(#[from] ProblemError),
-    /// Equations that contradict each other.
-    #[error(transparent)]
-    Equations(#[from] SetError),
-    /// As many equations as coordinates.
-    #[error(
-        "the equations leave nothing to choose: {dim} coordinates and as many independent equations"
-    )]
-    NothingLeft {
-        /// Dimension of y.
-        dim: usize,
-    },
-    /// The objective has no minimum.
-    #[error(
-        "the objective has no lower bound at x = {x:?}: bound y, or add what is missing to the objective"
-    )]
-    Unbounded {
-        /// Where.
-        x: Vec<f64>,
-    },
-    /// Most x have no feasible point.
-    #[error(
-        "no feasible point was found at {failed} of {tried} x: check constraints, bounds and the region of x"
-    )]
-    Infeasible {
-        /// How many x.
-        failed: usize,
-        /// Of how many.
-        tried: usize,
-    },
-    /// The search for optima does not converge.
-    #[error(
-        "no optimum found at {failed} of {tried} x: objective and constraints must be smooth, with derivatives that are right"
-    )]
-    NotSmooth {
-        /// How many x.
-        failed: usize,
-        /// Of how many.
-        tried: usize,
-    },
-    /// A setting or a number of samples out of its range.
-    #[error("{name} is {found}: choose {expected}")]
-    Setting {
-        /// Its name.
-        name: &'static str,
-        /// What it is.
-        found: String,
-        /// What it may be.
-        expected: String,
-    },
-    /// The result cannot run.
-    #[error(transparent)]
-    Weights(#[from] WeightsError),
-}
-
-/// Numbers that are kept at once, at most: 2 GiB.
-const MOST_NUMBERS: usize = 1 << 28;
-
-/// Refuses more rows of so many numbers than memory should hold.
-pub(super) fn check_rows(
-    name: &'static str,
-    rows: usize,
-    numbers: usize,
-) -> Result<(), SolveError> {
-    let most = MOST_NUMBERS / numbers.max(1);
-    if rows <= most {
-        return Ok(());
-    }
-    Err(SolveError::Setting {
-        name,
-        found: rows.to_string(),
-        expected: format!("at most {most}, which memory holds for this problem"),
-    })
-}
-
-impl SolveSettings {
-    /// Refuses settings that cannot be trained with.
-    fn check(&self) -> Result<(), SolveError> {
-        let wrong = |name, found: String, expected: &str| {
-            let expected = expected.to_owned();
-            Err(SolveError::Setting {
-                name,
-                found,
-                expected,
-            })
-        };
-        if self.labels == 1 {
-            return wrong(
-                "labels",
-                self.labels.to_string(),
-                "0 for the usual number, or at least 2",
-            );
-        }
-        if !(self.goal.is_finite() && self.goal > 0.0) {
-            return wrong(
-                "goal",
-                self.goal.to_string(),
-                "a positive number, such as 2e-6",
-            );
-        }
-        if !(1..=MOST_STEPS).contains(&self.max_steps) {
-            return wrong("max_steps", self.max_steps.to_string(), "from 1 to 1000");
-        }
-        Ok(())
-    }
-}
 
 /// What training measured of one candidate, on x that it had not learned from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -659,180 +514,6 @@ fn spread(reduced: &Reduced<'_>, labels: &[Label], metric: &Metric, mean: &[f64]
     (squares.sum::<f64>() / labels.len() as f64)
         .sqrt()
         .max(1e-9)
-}
-
-/// The affine start: the minimiser without constraints where that is exact, else the fitted optimum.
-fn start(
-    reduced: &Reduced<'_>,
-    labels: &[Label],
-    x: &[Vec<f64>],
-    directions: &[Vec<f64>],
-    linear: bool,
-) -> (AffineMap, bool) {
-    let rows = vec![0.0; reduced.rows()];
-    if linear {
-        let unconstrained = |label: &Label| {
-            let mut point = reduced.point(label.y.clone(), &label.x);
-            let gradient = reduced.gradient(&mut point, &label.x, &rows);
-            let mut y = label.y.clone();
-            for direction in directions {
-                let along = dot(direction, &gradient);
-                y.iter_mut()
-                    .zip(direction)
-                    .for_each(|(y, d)| *y -= along * d);
-            }
-            y
-        };
-        let ends: Vec<Vec<f64>> = labels.iter().map(unconstrained).collect();
-        let map = affine_on_equations(reduced, labels, &ends);
-        // Also at x that no label has: an affine map through few points proves nothing.
-        let stationary = |x: &Vec<f64>| {
-            let y = apply(&map, x);
-            let size = 1.0 + y.iter().fold(0.0_f64, |most, y| most.max(y.abs()));
-            let mut point = reduced.point(y, x);
-            let gradient = reduced.gradient(&mut point, x, &rows);
-            directions.iter().all(|direction| {
-                let length = dot(direction, direction).sqrt();
-                dot(direction, &gradient).abs() * length <= 1e-9 * size
-            })
-        };
-        if x.iter().all(stationary) {
-            return (map, true);
-        }
-    }
-    let optima: Vec<Vec<f64>> = labels.iter().map(|label| label.y.clone()).collect();
-    (affine_on_equations(reduced, labels, &optima), false)
-}
-
-/// An affine map fitted to points, which obeys the equations exactly.
-fn affine_on_equations(reduced: &Reduced<'_>, labels: &[Label], points: &[Vec<f64>]) -> AffineMap {
-    let x: Vec<Vec<f64>> = labels.iter().map(|label| label.x.clone()).collect();
-    let offset = |(label, point): (&Label, &Vec<f64>)| {
-        let foot = reduced.foot(&label.x);
-        let offset: Vec<f64> = point.iter().zip(&foot).map(|(y, foot)| y - foot).collect();
-        reduced.along(&offset)
-    };
-    let z: Vec<Vec<f64>> = labels.iter().zip(points).map(offset).collect();
-    let (constant, by_x) = fit(&x, &z);
-    let x_dim = reduced.x_dim;
-    let column = |column: usize| -> Vec<f64> {
-        let mut unit = vec![0.0; x_dim];
-        unit[column] = 1.0;
-        let (moved, zero) = (reduced.foot(&unit), reduced.foot(&vec![0.0; x_dim]));
-        let mut y: Vec<f64> = moved.iter().zip(zero).map(|(a, b)| a - b).collect();
-        let z: Vec<f64> = by_x.iter().skip(column).step_by(x_dim).copied().collect();
-        reduced.add(&mut y, &z);
-        y
-    };
-    let columns: Vec<Vec<f64>> = (0..x_dim).map(column).collect();
-    let mut origin = reduced.foot(&vec![0.0; x_dim]);
-    reduced.add(&mut origin, &constant);
-    let rows = (0..reduced.dim).flat_map(|row| columns.iter().map(move |column| column[row]));
-    AffineMap {
-        constant: origin,
-        by_x: rows.collect(),
-    }
-}
-
-pub(super) fn apply(map: &AffineMap, x: &[f64]) -> Vec<f64> {
-    let row = |i: usize| dot(&map.by_x[i * x.len()..][..x.len()], x);
-    let constants = map.constant.iter().enumerate();
-    constants.map(|(i, constant)| constant + row(i)).collect()
-}
-
-/// Multipliers of the watched constraints as an affine map of x.
-fn multipliers(labels: &[Label], watched: &[usize]) -> AffineMap {
-    let x: Vec<Vec<f64>> = labels.iter().map(|label| label.x.clone()).collect();
-    let of_watched =
-        |label: &Label| -> Vec<f64> { watched.iter().map(|row| label.multipliers[*row]).collect() };
-    let values: Vec<Vec<f64>> = labels.iter().map(of_watched).collect();
-    let (constant, by_x) = fit(&x, &values);
-    AffineMap { constant, by_x }
-}
-
-/// An affine map into the set, as deep as can be: optima moved inward, or the foot of the equations.
-fn anchor(
-    reduced: &Reduced<'_>,
-    labels: &[Label],
-    x: &[Vec<f64>],
-    weights: &SolverWeights,
-    units: &[f64],
-) -> AffineMap {
-    let depth_of = |map: &AffineMap| {
-        x.par_iter()
-            .map(|x| {
-                let point = reduced.point(apply(map, x), x);
-                if point.violation() > 0.0 || !point.objective.is_finite() {
-                    return -1.0;
-                }
-                let watched = weights.watched.iter().zip(units);
-                watched.fold(f64::INFINITY, |least, (row, unit)| {
-                    least.min(-point.constraints[*row] / unit.max(f64::MIN_POSITIVE))
-                })
-            })
-            .collect::<Vec<f64>>()
-    };
-    // Mostly feasible first, then deep.
-    let score = |map: &AffineMap| {
-        let depths = depth_of(map);
-        let feasible = depths.iter().filter(|depth| **depth > 0.0).count();
-        let inside = depths.iter().filter(|depth| **depth > 0.0);
-        (
-            feasible,
-            inside.fold(f64::INFINITY, |least, depth| least.min(*depth)),
-        )
-    };
-    let feet: Vec<Vec<f64>> = labels.iter().map(|label| reduced.foot(&label.x)).collect();
-    let mut best = affine_on_equations(reduced, labels, &feet);
-    let mut best_score = score(&best);
-    for depth in DEPTHS {
-        let moved: Vec<Option<Vec<f64>>> = labels
-            .par_iter()
-            .map(|label| inward(reduced, label, weights, units, depth))
-            .collect();
-        let kept: Vec<(Label, Vec<f64>)> = labels
-            .iter()
-            .zip(moved)
-            .filter_map(|(label, moved)| Some((label.clone(), moved?)))
-            .collect();
-        if 2 * kept.len() < labels.len() {
-            continue;
-        }
-        let (labels, points): (Vec<Label>, Vec<Vec<f64>>) = kept.into_iter().unzip();
-        let map = affine_on_equations(reduced, &labels, &points);
-        let new = score(&map);
-        if new.0 > best_score.0 || (new.0 == best_score.0 && new.1 > best_score.1) {
-            (best, best_score) = (map, new);
-        }
-    }
-    best
-}
-
-/// An optimum moved inside all watched constraints by the depth, to first order.
-fn inward(
-    reduced: &Reduced<'_>,
-    label: &Label,
-    weights: &SolverWeights,
-    units: &[f64],
-    depth: f64,
-) -> Option<Vec<f64>> {
-    let point = reduced.point(label.y.clone(), &label.x);
-    let rows = weights.watched.iter().zip(units);
-    let q: Vec<f64> = rows
-        .map(|(row, unit)| point.constraints[*row] + depth * unit)
-        .collect();
-    let mut program = ActiveSet::new(q.len(), weights.dim);
-    if program.solve(&weights.gram, &q, &[]) != Ending::Optimal {
-        return None;
-    }
-    let mut y = label.y.clone();
-    let pulls = weights.pulls.chunks_exact(weights.dim);
-    for (pull, multiplier) in pulls.zip(&program.multipliers) {
-        y.iter_mut()
-            .zip(pull)
-            .for_each(|(y, pull)| *y -= multiplier * pull);
-    }
-    Some(y)
 }
 
 /// Σ dᵀ d over directions: the metric's inverse along y.
