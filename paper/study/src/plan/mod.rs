@@ -158,7 +158,11 @@ fn parsed(names: &[String]) -> Result<Vec<Objective>, StudyError> {
 fn scale(selection: &Selection) -> Result<(Vec<ScaleRun>, Selection), StudyError> {
     let mut rest = selection.clone();
     let is_family = |name: &String| FAMILIES.iter().any(|family| family.name == *name);
-    let is_method = |name: &String| ScaleMethod::find(name).is_ok();
+    let asked =
+        selection.tables.iter().any(|table| table == SCALE) || selection.sets.iter().any(is_family);
+    // A name that both tables have means the other one, unless table `scale` is asked for.
+    let is_method =
+        |name: &String| ScaleMethod::find(name).is_ok() && (asked || find(name).is_err());
     rest.sets.retain(|name| !is_family(name));
     rest.methods.retain(|name| !is_method(name));
     let named: Vec<&String> = selection

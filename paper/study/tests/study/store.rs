@@ -224,6 +224,21 @@ fn results_of_earlier_builds_are_found() {
 }
 
 #[test]
+fn a_method_of_two_tables_is_that_of_the_table_that_is_asked_for() {
+    let planned = |set: &str| {
+        let selection = Selection {
+            sets: names(&[set]),
+            methods: names(&["fsnet"]),
+            ..Selection::default()
+        };
+        let plan = Plan::new(&selection, &Effort::quick()).unwrap();
+        (plan.runs.len(), plan.scale.len())
+    };
+    assert_eq!(planned("star-shaped"), (3, 0));
+    assert_eq!(planned("qp-100"), (0, 1));
+}
+
+#[test]
 fn a_record_of_an_earlier_build_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();
