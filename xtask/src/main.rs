@@ -41,9 +41,9 @@ enum Task {
     Api(api::Arguments),
     /// Compare our speed with PyTorch and ONNX Runtime, interleaved on one core
     Bench(bench::Arguments),
-    /// Build and test the Python package, alone and beside the frameworks; run exported graphs in tract
+    /// Test the Python package, alone and beside the frameworks, and exported graphs in tract
     Bindings(check::Arguments),
-    /// Compare the speed of the Python package with PyTorch, JAX, ONNX Runtime and cvxpylayers, in one run
+    /// Compare the speed of the Python package with that of other frameworks
     BenchBindings(bindings::Bench),
     /// Test the core and the library on AArch64, emulated by QEMU
     Arm,
