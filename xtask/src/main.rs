@@ -33,7 +33,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Format, lints, docs, links, dependencies, WebAssembly, packages, public interface
+    /// Format, lints, docs, links, dependencies, packages, public interface
     Check(check::Arguments),
     /// Everything that CI runs: `check`, all tests, `bindings`, the no_std program
     Test(check::Arguments),
@@ -41,7 +41,7 @@ enum Task {
     Api(api::Arguments),
     /// Compare our speed with PyTorch and ONNX Runtime, interleaved on one core
     Bench(bench::Arguments),
-    /// Test the Python package, alone and beside the frameworks, and exported graphs in tract
+    /// Test the Python package, alone and beside the frameworks; exported graphs in tract
     Bindings(check::Arguments),
     /// Compare the speed of the Python package with that of other frameworks
     BenchBindings(bindings::Bench),
