@@ -76,30 +76,26 @@ pub fn text(model: &SolverModel, file: &str, size: u64) -> String {
         }
         rows.push(row("range of x", range.join("\n")));
     }
-    let constraints = format!(
-        "{} beside bounds; {} of all are watched by the steps",
-        count(weights.rows),
-        count(weights.watched.len())
-    );
+    if weights.proposer.is_none() {
+        let constraints = format!(
+            "{} beside bounds; {} of all are watched by the steps",
+            count(weights.rows),
+            count(weights.watched.len())
+        );
+        rows.push(row("constraints", constraints));
+    }
     rows.extend([
-        row("constraints", constraints),
+        row("tool", record.training.chosen.tool.name().to_owned()),
         row("steps", steps(model)),
-        row(
-            "training",
-            format!(
-                "{} optima with {} active sets, by {}; seed {}",
-                count(record.training.labels),
-                count(record.training.active_sets),
-                record.training.reference,
-                record.settings.seed
-            ),
-        ),
+        row("learned from", learned_from(model)),
+        row("seed", record.settings.seed.to_string()),
         row("written by", format!("fabproj {}", record.fabproj)),
     ]);
     rows.extend(certificate_rows(record.certificate.as_ref()));
     let candidates = record.training.candidates.iter().map(|one| {
         vec![
-            one.steps.to_string(),
+            one.tool.name().to_owned(),
+            one.steps.max(one.tests).to_string(),
             number(one.margin),
             gap(one.mean_gap),
             gap(one.worst_gap),
@@ -108,6 +104,7 @@ pub fn text(model: &SolverModel, file: &str, size: u64) -> String {
         ]
     });
     let header = [
+        "TOOL",
         "STEPS",
         "MARGIN",
         "MEAN GAP",
@@ -143,6 +140,7 @@ pub fn json(model: &SolverModel, file: &str, size: u64) -> Result<Value> {
         "x_range": weights.x_range,
         "steps": weights.steps,
         "exact": weights.exact,
+        "tool": model.record().training.chosen.tool.name(),
         "constraints": weights.rows,
         "watched": weights.watched.len(),
     });
@@ -160,9 +158,30 @@ fn gap(gap: f64) -> String {
     }
 }
 
+/// What a training learned from.
+pub(crate) fn learned_from(model: &SolverModel) -> String {
+    let training = &model.record().training;
+    if model.weights().proposer.is_some() {
+        return "membership tests and the objective".to_owned();
+    }
+    format!(
+        "{} optima with {} active sets, by {}",
+        count(training.labels),
+        count(training.active_sets),
+        training.reference
+    )
+}
+
 /// The steps of an answer, and what they were chosen by.
 pub(crate) fn steps(model: &SolverModel) -> String {
     let chosen = &model.record().training.chosen;
+    if let Some(proposer) = &model.weights().proposer {
+        return format!(
+            "{} points of a network, brought to the set; {} membership tests improve the best",
+            proposer.network.outputs() / model.weights().dim,
+            count(proposer.tests)
+        );
+    }
     if model.weights().exact {
         return "one, which is exact for a quadratic program".to_owned();
     }
@@ -202,6 +221,9 @@ pub fn warnings(model: &SolverModel) -> Vec<String> {
         ));
     }
     let goal = record.settings.goal;
+    if model.weights().proposer.is_some() {
+        return warnings;
+    }
     if certificate.worst > goal.max(1e-9) {
         warnings.push(format!(
             "the worst gap, {}, is above the goal, {}; try --setting max_steps=N with more than {} steps",

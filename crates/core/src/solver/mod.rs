@@ -3,6 +3,7 @@
 
 mod active_set;
 mod functions;
+mod learned;
 mod pullback;
 mod run;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use core::fmt;
 #[doc(hidden)]
 pub use active_set::{ActiveSet, Ending};
 pub use functions::Functions;
+pub use learned::Proposer;
 pub use pullback::PullbackWorkspace;
 pub(crate) use weights::MAX_ROWS;
 pub use weights::{AffineMap, SolverWeights};
@@ -58,6 +60,7 @@ use crate::validate::{WeightsError, dimension};
 ///     anchor: AffineMap { constant: vec![0.0], by_x: vec![0.0] },
 ///     metric: vec![1.0], watched: vec![0], pulls: vec![1.0], gram: vec![1.0], margins: vec![0.0],
 ///     active: vec![], steps: 1, linear: true, exact: true, x_range: vec![(-2.0, 2.0)],
+///     proposer: None,
 /// };
 /// let solver = Solver::new(weights, Capped)?;
 /// let (y, answer) = solver.solve(&[1.5])?;
@@ -68,6 +71,7 @@ use crate::validate::{WeightsError, dimension};
 pub struct Solver<F> {
     weights: SolverWeights,
     functions: F,
+    packed: Option<learned::Packed>,
 }
 
 /// What a solver did for one x.
@@ -162,6 +166,7 @@ pub struct SolverWorkspace {
     guess: Vec<usize>,
     program: ActiveSet,
     memory: Vec<f64>,
+    learned: Option<learned::Buffers>,
 }
 
 impl<F: Functions> Solver<F> {
@@ -180,7 +185,12 @@ impl<F: Functions> Solver<F> {
         for (part, found, expected) in sizes {
             dimension(|| part.into(), found, expected)?;
         }
-        Ok(Self { weights, functions })
+        let packed = learned::Packed::new(&weights)?;
+        Ok(Self {
+            weights,
+            functions,
+            packed,
+        })
     }
 
     /// What was trained, as plain data.
@@ -225,6 +235,7 @@ impl<F: Functions> Solver<F> {
             guess: Vec::with_capacity(watched),
             program: ActiveSet::new(watched, dim),
             memory: vec![0.0; self.functions.memory()],
+            learned: self.packed.as_ref().map(learned::Packed::buffers),
         }
     }
 

@@ -29,6 +29,10 @@ impl<F: Functions> Solver<F> {
             work.y.copy_from_slice(&weights.start.constant);
             return answer(SolveOutcome::NotFinite, f64::NAN);
         }
+        if let Some(packed) = &self.packed {
+            let (outcome, objective) = self.run_learned(packed, x, work);
+            return answer(outcome, objective);
+        }
         self.begin(x, work);
         let mut objective = self.evaluate(x, work);
         let mut least = f64::INFINITY;
@@ -261,7 +265,7 @@ fn bound_values(bounds: &[(f64, f64)], y: &[f64], values: &mut [f64]) {
 }
 
 /// The largest constraint; infinite if one is NaN.
-fn violation(constraints: &[f64]) -> f64 {
+pub(super) fn violation(constraints: &[f64]) -> f64 {
     let mut most = f64::NEG_INFINITY;
     for value in constraints {
         if value.is_nan() {

@@ -71,6 +71,7 @@ fn weights() -> SolverWeights {
         linear: false,
         exact: false,
         x_range: vec![(-1.0, 1.0), (1.0, 4.0)],
+        proposer: None,
     }
 }
 

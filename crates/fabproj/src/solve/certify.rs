@@ -1,13 +1,18 @@
 //! How far from optimal answers are, on x that training has not seen.
 
 use fabproj_core::{Functions, SolveOutcome, Solver};
-use rayon::prelude::*;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::label;
 use super::problem::Problem;
 use super::reduced::Reduced;
-use super::train::{SolveError, apply, draw, relative_gap};
+use super::reference::{Reference, search};
+use super::settings::SolveError;
+
+/// Membership tests of [`local_optimum`], where nothing else is known of the set.
+const SEARCHED: usize = 20_000;
 
 /// What [`certify`] measures on.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +62,9 @@ pub struct GapCertificate {
 /// A local optimum at x and its objective: sequential quadratic programming from `start`, to ten digits.
 /// `None` where the search finds no feasible point or does not converge.
 ///
+/// Where the set can only be asked, it is the best of 20,000 random steps from a feasible start, which is no
+/// proof of optimality.
+///
 /// This is what training learns from. It takes thousands of times as long as a trained solver.
 ///
 /// ```
@@ -73,13 +81,17 @@ pub fn local_optimum(problem: &Problem, x: &[f64], start: &[f64]) -> Option<(Vec
     if x.len() != problem.x_dim() || start.len() != problem.dim() {
         return None;
     }
+    if problem.asked().is_some() {
+        let mut random = ChaCha8Rng::seed_from_u64(0);
+        return search(&reduced, x, start, SEARCHED, &mut random);
+    }
     let zeros = vec![0.0; reduced.rows()];
     let found = label::solve(&reduced, x, start, &zeros, None).ok()?;
     Some((found.y, found.objective))
 }
 
-/// Measures answers on fresh x. The reference is a search in f64 from the answer and from the start of the
-/// solver; the better optimum counts, so that a gap may be small and never negative beyond rounding.
+/// Measures answers on fresh x. The reference is a search in f64 from the answer and from other points, named
+/// in the certificate; the better optimum counts, so that a gap is never negative beyond rounding.
 ///
 /// # Errors
 /// [`SolveError`] when no optimum is found at any x.
@@ -88,65 +100,40 @@ pub fn certify<F: Functions + Sync>(
     solver: &Solver<F>,
     plan: &GapPlan,
 ) -> Result<GapCertificate, SolveError> {
-    let reduced = Reduced::of(problem)?;
+    let reference = Reference::of(problem, solver)?;
     // Another stream than that of training, for any two seeds.
     let seed = plan.seed ^ 0x5EED_0000_0000_0001;
-    let x = draw(problem.distribution(), problem.x_dim(), plan.samples, seed);
-    let zeros = vec![0.0; reduced.rows()];
-    // The Hessian at one optimum starts all searches, which compute their own where it serves them badly.
-    let hessian = x.iter().take(8).find_map(|x| {
-        let start = apply(&solver.weights().start, x);
-        let found = label::solve(&reduced, x, &start, &zeros, None).ok()?;
-        Some(reduced.hessian(&found.y, x, &found.multipliers))
-    });
-    let measured: Vec<(SolveOutcome, f64, Option<f64>)> = x
-        .par_iter()
-        .map(|x| {
-            let Ok((y, answer)) = solver.solve(x) else {
-                return (SolveOutcome::NotFinite, f64::NAN, None);
-            };
-            let starts = [y, apply(&solver.weights().start, x)];
-            let optima = starts.iter().filter_map(|start| {
-                let found = label::solve(&reduced, x, start, &zeros, hessian.as_ref()).ok()?;
-                Some(found.objective)
-            });
-            let best = optima.fold(None, |best: Option<f64>, new| {
-                Some(best.map_or(new, |best| best.min(new)))
-            });
-            (answer.outcome, answer.objective, best)
-        })
-        .collect();
-    let optima: Vec<f64> = measured.iter().filter_map(|one| one.2).collect();
-    if optima.is_empty() {
+    let x = problem
+        .distribution()
+        .draw(problem.x_dim(), plan.samples, seed);
+    let measured = reference.gaps(solver, &x, seed);
+    let optima = measured.optima();
+    if optima == 0 {
         let tried = x.len();
         return Err(SolveError::Infeasible {
             failed: tried,
             tried,
         });
     }
-    let typical = optima.iter().map(|value| value.abs()).sum::<f64>() / optima.len() as f64;
-    let feasible = measured.iter().filter(|one| one.0.is_verified());
-    let mut gaps: Vec<f64> = feasible
-        .clone()
-        .filter_map(|(_, objective, best)| Some(relative_gap(*objective, (*best)?, typical)))
-        .collect();
-    gaps.sort_by(f64::total_cmp);
+    let gaps = measured.sorted();
     let at = |share: f64| {
         let place = (share * gaps.len() as f64).ceil() as usize;
         gaps.get(place.clamp(1, gaps.len().max(1)) - 1)
             .copied()
             .unwrap_or(f64::NAN)
     };
+    let verified = measured.outcomes().filter(|outcome| outcome.is_verified());
+    let pulled = |outcome: &SolveOutcome| *outcome == SolveOutcome::Pulled;
     Ok(GapCertificate {
         samples: x.len(),
-        feasible: feasible.clone().count(),
-        pulled: feasible.filter(|one| one.0 == SolveOutcome::Pulled).count(),
-        without_reference: x.len() - optima.len(),
+        feasible: verified.count(),
+        pulled: measured.outcomes().filter(pulled).count(),
+        without_reference: x.len() - optima,
         mean: gaps.iter().sum::<f64>() / gaps.len().max(1) as f64,
         median: at(0.5),
         percentile_99: at(0.99),
         worst: at(1.0),
-        reference: "sequential quadratic programming in f64, two starts".into(),
+        reference: reference.name(),
         seed: plan.seed,
     })
 }

@@ -8,8 +8,9 @@ use fabproj_core::{Functions, Solver, SolverWeights, WeightsError};
 use serde::{Deserialize, Serialize};
 
 use super::certify::{GapCertificate, GapPlan, certify};
+use super::choose;
 use super::problem::Problem;
-use super::train::{SolveError, SolveSettings, SolveSummary, fit_solver};
+use super::settings::{SolveError, SolveSettings, SolveSummary};
 use crate::model::FileError;
 use crate::set::{Description, SetError};
 use crate::train::{Identity, Session, TrainError};
@@ -65,7 +66,7 @@ pub fn train_with(
         settings: options,
         seed: settings.seed,
     })?;
-    let (weights, summary) = fit_solver(problem, settings, session)?;
+    let (weights, summary) = choose::fit(problem, settings, session)?;
     let record = SolverRecord {
         fabproj: env!("CARGO_PKG_VERSION").to_owned(),
         problem: description.clone(),

@@ -4,8 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fabproj_core::Functions;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
-use crate::set::{Description, Equation, FileSet, Interval, SetError, parse_file};
+use super::asked::Asked;
+use crate::set::{Description, Equation, FileSet, Interval, Set, SetError, parse_file};
 
 /// Minimise f(y, x) over y with c(y, x) ≤ 0, A y = b + B x and bounds, for every x of a distribution.
 ///
@@ -28,6 +32,10 @@ use crate::set::{Description, Equation, FileSet, Interval, SetError, parse_file}
 pub struct Problem {
     description: Description,
     functions: Arc<dyn Functions + Send + Sync>,
+    /// The set, where it can only be asked whether a point is in it.
+    asked: Option<Arc<dyn Set>>,
+    /// What gives f and its gradient, without asking the set.
+    objective: Arc<dyn Functions + Send + Sync>,
     bounds: Option<Vec<Interval>>,
     distribution: Distribution,
     equations: Vec<Equation>,
@@ -83,6 +91,51 @@ pub enum ProblemError {
     },
 }
 
+impl Distribution {
+    /// x of the distribution. Rows of data come in random order, each at most once.
+    pub(super) fn draw(&self, x_dim: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        match self {
+            Self::Region(bounds) => {
+                let one = |_| {
+                    let numbers = bounds.iter().map(|(low, high)| {
+                        let part: f64 = random.random();
+                        low + (high - low) * part
+                    });
+                    numbers.collect()
+                };
+                (0..count).map(one).collect()
+            }
+            Self::Rows(rows) => {
+                let mut rows: Vec<Vec<f64>> = if x_dim == 0 {
+                    vec![Vec::new()]
+                } else {
+                    rows.chunks_exact(x_dim).map(<[f64]>::to_vec).collect()
+                };
+                rows.shuffle(&mut random);
+                rows.truncate(count);
+                rows
+            }
+        }
+    }
+
+    /// The lowest and the highest of each coordinate.
+    pub(super) fn range(&self, x_dim: usize) -> Vec<Interval> {
+        match self {
+            Self::Region(bounds) => bounds.clone(),
+            Self::Rows(rows) => {
+                let ends = |i: usize| {
+                    let values = rows.iter().skip(i).step_by(x_dim);
+                    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                        (low.min(*value), high.max(*value))
+                    })
+                };
+                (0..x_dim).map(ends).collect()
+            }
+        }
+    }
+}
+
 impl Problem {
     /// A problem with a name for the model file and its functions; x is uniform between 0 and 1 until
     /// [`with_x`](Self::with_x) or [`with_x_rows`](Self::with_x_rows) says otherwise.
@@ -95,12 +148,53 @@ impl Problem {
         let (dim, x_dim) = (functions.dim(), functions.x_dim());
         Self {
             description: Description::Closure { name: name.into() },
+            asked: None,
+            objective: functions.clone(),
             functions,
             bounds: None,
             distribution: Distribution::Region(vec![(0.0, 1.0); x_dim]),
             equations: Vec::new(),
             names: (0..dim).map(|i| format!("y{i}")).collect(),
             x_names: (0..x_dim).map(|i| format!("x{i}")).collect(),
+        }
+    }
+
+    /// A problem whose set can only be asked whether a point is in it: nothing is known of how its constraints
+    /// change. Name, bounds, equations and region of x are those of the set. `objective` has no constraints.
+    ///
+    /// ```
+    /// use fabproj::set::FnSet;
+    /// use fabproj::solve::{FnFunctions, Problem};
+    ///
+    /// // The nearest point to x outside of a disc.
+    /// let set = FnSet::new("plate", [(-1.0, 1.0); 2], |y, _| y[0].hypot(y[1]) >= 0.4)
+    ///     .with_x([(-1.0, 1.0); 2]);
+    /// let away = FnFunctions::new([2, 2, 0], |y, x, _| (y[0] - x[0]).hypot(y[1] - x[1]));
+    /// let problem = Problem::asked_of(set, away);
+    /// problem.check()?;
+    /// assert_eq!((problem.dim(), problem.x_dim()), (2, 2));
+    /// # Ok::<(), fabproj::solve::ProblemError>(())
+    /// ```
+    pub fn asked_of(
+        set: impl Set + 'static,
+        objective: impl Functions + Send + Sync + 'static,
+    ) -> Self {
+        let set: Arc<dyn Set> = Arc::new(set);
+        let objective: Arc<dyn Functions + Send + Sync> = Arc::new(objective);
+        let functions = Asked {
+            set: set.clone(),
+            objective: objective.clone(),
+        };
+        let problem = Self::new(String::new(), functions)
+            .with_description(set.description())
+            .with_names(set.names(), set.x_names())
+            .with_equations(set.equations())
+            .with_bounds(set.bounds())
+            .with_x(set.x_bounds());
+        Self {
+            asked: Some(set),
+            objective,
+            ..problem
         }
     }
 
@@ -202,6 +296,16 @@ impl Problem {
         &self.functions
     }
 
+    /// The set, where it can only be asked whether a point is in it; its constraints have no gradient then.
+    pub fn asked(&self) -> Option<&Arc<dyn Set>> {
+        self.asked.as_ref()
+    }
+
+    /// What gives f and its gradient, without asking the set.
+    pub(super) fn objective(&self) -> &(dyn Functions + Send + Sync) {
+        &*self.objective
+    }
+
     /// Bounds of y, if it has any.
     pub fn bounds(&self) -> Option<&[Interval]> {
         self.bounds.as_deref()
@@ -239,6 +343,10 @@ impl Problem {
     pub fn check(&self) -> Result<(), ProblemError> {
         let (dim, x_dim) = (self.dim(), self.x_dim());
         length("coordinates of y, at least", dim.max(1), dim)?;
+        if let Some(set) = &self.asked {
+            length("the set that is asked", dim, set.dim())?;
+            length("x of the set that is asked", x_dim, set.x_dim())?;
+        }
         length("names of y", dim, self.names.len())?;
         length("names of x", x_dim, self.x_names.len())?;
         if let Some(bounds) = &self.bounds {

@@ -5,7 +5,7 @@ use fabproj_core::Functions;
 use super::linear::{Cholesky, complement};
 use super::problem::Problem;
 use super::quadratic::dot;
-use super::train::SolveError;
+use super::settings::SolveError;
 use crate::set::{Interval, independent};
 
 /// Step of differences of gradients, as a part of the size of y.

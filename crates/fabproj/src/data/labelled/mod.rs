@@ -236,6 +236,24 @@ pub fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledErro
     }
 }
 
+/// The numbers of some columns of a file (.csv, .parquet), row after row.
+pub(crate) fn numbers(path: &Path, columns: &[String]) -> Result<Vec<f64>, LabelledError> {
+    match ending(path).as_deref() {
+        #[cfg(feature = "csv")]
+        Some("csv") => csv::numbers(path, columns),
+        #[cfg(feature = "parquet")]
+        Some("parquet") => parquet::numbers(path, columns),
+        _ => {
+            let _ = columns;
+            let problem = "a table must end in .csv or .parquet, of a format that this build reads";
+            Err(LabelledError::Format {
+                format: "a table",
+                problem: problem.to_owned(),
+            })
+        }
+    }
+}
+
 /// The label that a number means: 1 is feasible; 0 and -1 are not.
 #[cfg(any(feature = "csv", feature = "npz", feature = "parquet"))]
 fn label_of(value: f64) -> Option<bool> {

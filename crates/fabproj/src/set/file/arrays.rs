@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::document::{number, wrong_kind};
+use super::variables;
 use crate::set::Problem;
 use crate::set::expression::Fault;
 
@@ -42,7 +43,7 @@ pub(super) fn inline(value: Option<&Spanned<DeValue<'_>>>) -> Result<Vec<Named>,
     }
 }
 
-fn read(name: &str, value: &Spanned<DeValue<'_>>) -> Result<Array, Fault> {
+pub(super) fn read(name: &str, value: &Spanned<DeValue<'_>>) -> Result<Array, Fault> {
     let at = value.span().start;
     let ragged = || {
         let name = name.to_owned();
@@ -97,9 +98,38 @@ fn check_finite(name: &str, at: usize, array: &Array) -> Result<(), Fault> {
     }
 }
 
-/// The text of a set file with the arrays of its archive in it: `arrays = "data.npz"`, a file beside the
-/// set file, becomes `arrays = { … }`. All in one line, so that the places of faults stay.
+/// The text of a set file with its other files in it. All in one line, so that the places of faults stay.
 pub(super) fn embedded(text: String, folder: &Path) -> Result<String, Fault> {
+    with_history(with_arrays(text, folder)?, folder)
+}
+
+/// `x_data = "history.csv"`, a file beside the set file, becomes `x_data = [[…], …]`.
+fn with_history(text: String, folder: &Path) -> Result<String, Fault> {
+    let Ok(table) = DeTable::parse(&text) else {
+        return Ok(text);
+    };
+    let table = table.get_ref();
+    let (Some(value), Some(names)) = (table.get("x_data"), table.get("x")) else {
+        return Ok(text);
+    };
+    let DeValue::String(file) = value.get_ref() else {
+        return Ok(text);
+    };
+    let names = variables::names("x", names)?;
+    let span = value.span();
+    let numbers = crate::data::labelled::numbers(&folder.join(&**file), &names);
+    let values = numbers.map_err(|error| {
+        let (path, reason) = (file.to_string(), error.to_string());
+        Fault::new(span.start, Problem::History { path, reason })
+    })?;
+    let rows = Some(values.len() / names.len().max(1));
+    let rows = Array { rows, values };
+    let (before, after) = (&text[..span.start], &text[span.end..]);
+    Ok(format!("{before}{}{after}", rows.written()))
+}
+
+/// `arrays = "data.npz"`, a file beside the set file, becomes `arrays = { … }`.
+fn with_arrays(text: String, folder: &Path) -> Result<String, Fault> {
     // What is wrong with the text is found, and said, when it is read.
     let Ok(table) = DeTable::parse(&text) else {
         return Ok(text);

@@ -1,0 +1,347 @@
+//! The structured tool: from optima to a metric, an affine start and as many steps as the goal takes.
+
+use fabproj_core::{AffineMap, Functions, Solver, SolverWeights};
+use rayon::prelude::*;
+
+use super::affine::{anchor, multipliers, start};
+use super::label::Label;
+use super::optima::{active, label_all, mean};
+use super::problem::Problem;
+use super::quadratic::dot;
+use super::reduced::{Metric, Reduced, gram};
+use super::reference::relative_gap;
+use super::settings::{Measured, SolveError, SolveSettings, SolveSummary, Tool};
+use crate::train::{Event, Session, TrainError};
+
+/// Labels beside four for each coordinate of x.
+const LABELS: usize = 300;
+/// Labels that the metric is averaged over: more change it little.
+const CURVED: usize = 48;
+/// With more constraints than this, those that never come near are left out of the steps.
+const WATCH_ALL: usize = 128;
+/// The Jacobian is constant if it differs by no more than this part of its largest entry.
+const CONSTANT: f64 = 1e-9;
+/// Margins against rounding, as a part of the numbers that are rounded.
+const ROUNDING: f64 = 4e-13;
+/// Margins that are tried, as parts of the spread of the optima in the metric.
+const MARGINS: [f64; 6] = [0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
+
+/// Weights of a solver and what training did.
+pub(super) fn fit(
+    problem: &Problem,
+    settings: &SolveSettings,
+    session: &Session,
+) -> Result<(SolverWeights, SolveSummary), TrainError> {
+    let reduced = Reduced::of(problem)?;
+    let x_dim = problem.x_dim();
+    let wanted = if settings.labels > 0 {
+        settings.labels
+    } else {
+        LABELS + 4 * x_dim
+    };
+    // The largest of few gaps says little about that of many.
+    let tests = wanted / 2;
+    let x = problem
+        .distribution()
+        .draw(x_dim, wanted + tests, settings.seed);
+    let all = label_all(&reduced, &x, session)?;
+    // The last ones test; what has no optimum is left out of both.
+    let tests = tests.min(all.len() / 3).max(1);
+    let (labels, tests) = all.split_at(all.len() - tests);
+    session.emit(&Event::Stage {
+        name: "metric, start and anchor",
+    });
+    let plan = Plan::of(problem, &reduced, labels, &x);
+    let (chosen, candidates) = plan.choose(problem, tests, settings, session)?;
+    let active_sets: std::collections::BTreeSet<Vec<usize>> = labels.iter().map(active).collect();
+    let summary = SolveSummary {
+        labels: labels.len(),
+        without_label: x.len() - all.len(),
+        active_sets: active_sets.len(),
+        reference: "sequential quadratic programming, one start".into(),
+        chosen: chosen.1,
+        candidates,
+    };
+    Ok((chosen.0, summary))
+}
+
+/// Weights but for the number of steps and their margins.
+struct Plan {
+    weights: SolverWeights,
+    /// √ of the Gram matrix's diagonal times the spread of the optima: what margins are measured in.
+    units: Vec<f64>,
+    rounding: Vec<f64>,
+}
+
+impl Plan {
+    fn of(problem: &Problem, reduced: &Reduced<'_>, labels: &[Label], x: &[Vec<f64>]) -> Self {
+        let (dim, free, rows) = (reduced.dim, reduced.free(), reduced.rows());
+        let metric = Metric::of(&mean_hessian(reduced, labels), free);
+        let y_mean = mean(labels.iter().map(|one| one.y.as_slice()), dim);
+        let x_mean = mean(labels.iter().map(|one| one.x.as_slice()), reduced.x_dim);
+        let mut centre = reduced.point(reduced.nearest(&y_mean, &x_mean), &x_mean);
+        let jacobian = reduced.jacobian(&mut centre, &x_mean);
+        let linear = is_constant(reduced, &jacobian, labels);
+        let white = metric.whiten(&jacobian, free);
+        let directions = metric.directions(reduced);
+        let watched = watched(reduced, labels, &white, &metric);
+        let white: Vec<f64> = watched
+            .iter()
+            .flat_map(|row| white[row * free..][..free].to_vec())
+            .collect();
+        let gram = gram(&white, free);
+        let spread = spread(reduced, labels, &metric, &y_mean);
+        let units = (0..watched.len()).map(|i| gram[i * watched.len() + i].sqrt() * spread);
+        let units: Vec<f64> = units.collect();
+        let size = y_mean.iter().fold(1.0_f64, |most, y| most.max(y.abs()));
+        let rounding = watched.iter().map(|row| {
+            let steep = dot(
+                &jacobian[row * free..][..free],
+                &jacobian[row * free..][..free],
+            );
+            ROUNDING * (size * steep.sqrt() + centre.constraints[*row].abs())
+        });
+        let rounding: Vec<f64> = rounding.collect();
+        let (start, exact) = start(reduced, labels, x, &directions, linear);
+        let frequency = |row: &usize| {
+            let held = labels
+                .iter()
+                .filter(|one| active(one).binary_search(row).is_ok());
+            2 * held.count() > labels.len()
+        };
+        let often = (0..watched.len()).filter(|place| frequency(&watched[*place]));
+        let mut weights = SolverWeights {
+            dim,
+            x_dim: reduced.x_dim,
+            rows: rows - 2 * reduced.bounds.len(),
+            bounds: reduced.bounds.to_vec(),
+            start,
+            multipliers: AffineMap::default(),
+            anchor: AffineMap::default(),
+            metric: square(&directions, dim),
+            pulls: combine(&white, &directions, dim),
+            gram,
+            margins: rounding.clone(),
+            active: often.collect(),
+            steps: 1,
+            linear,
+            exact,
+            x_range: problem.distribution().range(reduced.x_dim),
+            watched,
+            proposer: None,
+        };
+        if !linear {
+            weights.multipliers = multipliers(labels, &weights.watched);
+        }
+        weights.anchor = anchor(reduced, labels, x, &weights, &units);
+        Self {
+            weights,
+            units,
+            rounding,
+        }
+    }
+
+    /// Tries numbers of steps and margins, until the goal is met; else the smallest gap wins.
+    fn choose(
+        self,
+        problem: &Problem,
+        tests: &[Label],
+        settings: &SolveSettings,
+        session: &Session,
+    ) -> Result<((SolverWeights, Measured), Vec<Measured>), TrainError> {
+        let most = if self.weights.exact {
+            1
+        } else {
+            settings.max_steps.max(1)
+        };
+        let margins = if self.weights.linear {
+            &MARGINS[..1]
+        } else {
+            &MARGINS[..]
+        };
+        let met =
+            |one: &(SolverWeights, Measured)| one.1.failed == 0 && one.1.worst_gap <= settings.goal;
+        let mut candidates: Vec<(SolverWeights, Measured)> = Vec::new();
+        for steps in 1..=most {
+            if session.stopped() {
+                return Err(TrainError::Stopped);
+            }
+            for margin in margins {
+                let mut weights = self.weights.clone();
+                weights.steps = steps;
+                let units = self.rounding.iter().zip(&self.units);
+                weights.margins = units.map(|(least, unit)| margin * unit + least).collect();
+                let solver = Solver::new(weights, &**problem.functions())?;
+                let measured = measure(&solver, tests, *margin);
+                session.emit(&Event::Measured {
+                    candidate: &format!("{steps} steps, margin {margin:e}"),
+                    figures: &measured.figures(),
+                });
+                candidates.push((solver.weights().clone(), measured));
+            }
+            if candidates.iter().any(met) {
+                break;
+            }
+        }
+        let all = candidates.iter().map(|one| one.1.clone()).collect();
+        // Of those that meet the goal the one with the fewest pulls: a pull takes as long as a step.
+        let key = |one: &(SolverWeights, Measured)| {
+            let (measured, met) = (&one.1, met(one));
+            let pulled = if met { measured.pulled } else { 0 };
+            (!met, measured.failed, pulled, measured.worst_gap)
+        };
+        let best = candidates.into_iter().min_by(|a, b| {
+            let (a, b) = (key(a), key(b));
+            let counts = (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2));
+            counts.then(a.3.total_cmp(&b.3))
+        });
+        // There is at least one number of steps and one margin.
+        let best = best.ok_or(SolveError::Infeasible {
+            failed: 0,
+            tried: 0,
+        })?;
+        Ok((best, all))
+    }
+}
+
+/// The gap of a solver on labels.
+fn measure<F: Functions>(solver: &Solver<F>, labels: &[Label], margin: f64) -> Measured {
+    let mut workspace = solver.workspace();
+    let mut y = vec![0.0; solver.dim()];
+    let mut gaps = Vec::new();
+    let (mut pulled, mut failed) = (0, 0);
+    let typical = labels.iter().map(|one| one.objective.abs()).sum::<f64>() / labels.len() as f64;
+    for label in labels {
+        // The lengths are those of the problem.
+        let Ok(answer) = solver.solve_into(&label.x, &mut y, &mut workspace) else {
+            continue;
+        };
+        pulled += usize::from(answer.outcome == fabproj_core::SolveOutcome::Pulled);
+        if answer.outcome.is_verified() {
+            gaps.push(relative_gap(answer.objective, label.objective, typical));
+        } else {
+            failed += 1;
+        }
+    }
+    Measured {
+        tool: Tool::Structured,
+        tests: 0,
+        steps: solver.weights().steps,
+        margin,
+        tested: labels.len(),
+        pulled,
+        failed,
+        mean_gap: gaps.iter().sum::<f64>() / gaps.len().max(1) as f64,
+        worst_gap: gaps.iter().fold(0.0, |most, gap| most.max(*gap)),
+    }
+}
+
+fn mean_hessian(reduced: &Reduced<'_>, labels: &[Label]) -> Vec<f64> {
+    let few = labels.len().min(CURVED);
+    let every = labels.iter().step_by(labels.len() / few).take(few);
+    let hessians: Vec<Vec<f64>> = every
+        .collect::<Vec<_>>()
+        .par_iter()
+        .map(|label| reduced.hessian(&label.y, &label.x, &label.multipliers))
+        .collect();
+    mean(
+        hessians.iter().map(Vec::as_slice),
+        reduced.free() * reduced.free(),
+    )
+}
+
+/// Whether the Jacobian of the functions is the same at other points.
+fn is_constant(reduced: &Reduced<'_>, jacobian: &[f64], labels: &[Label]) -> bool {
+    let most = jacobian
+        .iter()
+        .fold(0.0_f64, |most, value| most.max(value.abs()));
+    labels
+        .iter()
+        .step_by(labels.len().div_ceil(5))
+        .all(|label| {
+            let mut point = reduced.point(label.y.clone(), &label.x);
+            let other = reduced.jacobian(&mut point, &label.x);
+            let pairs = jacobian.iter().zip(&other);
+            let mut differences = pairs.map(|(a, b)| (a - b).abs());
+            differences.all(|difference| difference <= CONSTANT * most)
+        })
+}
+
+/// Constraints that are active in a label, or that a step without constraints would come near to.
+fn watched(reduced: &Reduced<'_>, labels: &[Label], white: &[f64], metric: &Metric) -> Vec<usize> {
+    /// How near, as a part of the way that the step goes in the metric.
+    const NEAR: f64 = 0.5;
+    let (rows, free) = (reduced.rows(), reduced.free());
+    if rows <= WATCH_ALL {
+        return (0..rows).filter(|row| is_bounded(reduced, *row)).collect();
+    }
+    let mut seen = vec![false; rows];
+    for label in labels {
+        let mut point = reduced.point(label.y.clone(), &label.x);
+        let gradient = reduced.gradient(&mut point, &label.x, &vec![0.0; rows]);
+        let mut descent = reduced.along(&gradient);
+        metric.factor.forward(&mut descent);
+        let way = NEAR * dot(&descent, &descent).sqrt();
+        let values = point.constraints.iter().zip(white.chunks_exact(free));
+        for (seen, (value, row)) in seen.iter_mut().zip(values) {
+            let after = value - dot(row, &descent);
+            let length = dot(row, row).sqrt();
+            *seen |= value.max(after) > -way * length * NEAR;
+        }
+    }
+    (0..rows)
+        .filter(|row| seen[*row] && is_bounded(reduced, *row))
+        .collect()
+}
+
+/// Whether a row is anything but an infinite bound.
+fn is_bounded(reduced: &Reduced<'_>, row: usize) -> bool {
+    let own = reduced.rows() - 2 * reduced.bounds.len();
+    row < own || {
+        let (low, high) = reduced.bounds[(row - own) / 2];
+        if (row - own).is_multiple_of(2) {
+            high.is_finite()
+        } else {
+            low.is_finite()
+        }
+    }
+}
+
+/// How far the optima are from their mean, in the metric: the root mean square.
+fn spread(reduced: &Reduced<'_>, labels: &[Label], metric: &Metric, mean: &[f64]) -> f64 {
+    let squares = labels.iter().map(|label| {
+        let offset: Vec<f64> = label.y.iter().zip(mean).map(|(y, mean)| y - mean).collect();
+        metric.factor.square(&reduced.along(&offset))
+    });
+    (squares.sum::<f64>() / labels.len() as f64)
+        .sqrt()
+        .max(1e-9)
+}
+
+/// Σ dᵀ d over directions: the metric's inverse along y.
+fn square(directions: &[Vec<f64>], dim: usize) -> Vec<f64> {
+    let mut matrix = vec![0.0; dim * dim];
+    for direction in directions {
+        for (row, a) in matrix.chunks_exact_mut(dim).zip(direction) {
+            row.iter_mut()
+                .zip(direction)
+                .for_each(|(value, b)| *value += a * b);
+        }
+    }
+    matrix
+}
+
+/// Whitened rows as rows over y.
+fn combine(white: &[f64], directions: &[Vec<f64>], dim: usize) -> Vec<f64> {
+    let rows = white.chunks_exact(directions.len());
+    rows.flat_map(|row| {
+        let mut sum = vec![0.0; dim];
+        for (weight, direction) in row.iter().zip(directions) {
+            sum.iter_mut()
+                .zip(direction)
+                .for_each(|(sum, d)| *sum += weight * d);
+        }
+        sum
+    })
+    .collect()
+}
