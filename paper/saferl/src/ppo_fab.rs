@@ -76,7 +76,7 @@ impl Default for PpoFabSettings {
 
 impl PpoFabSettings {
     /// Our recipe for a task. The pushing tasks pay a twentieth of the reward, so the prices that suit the
-    /// others keep the robot away from the box: reward 0.7 on Push2, where these give 1.0 (cost below 1).
+    /// others may keep the robot away from the box: reward 0.7 on Push2, where these gave 1.0, one training each.
     pub fn of_task(task: &str) -> Self {
         let mut settings = Self::default();
         if task.starts_with("push") {
