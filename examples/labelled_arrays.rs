@@ -1,6 +1,6 @@
 //! A set that is known by labelled points only.
 
-use fabproj::labelled::{LabelledData, LabelledSettings, learn};
+use fabproj::labelled::{LabelledData, LabelledSettings};
 use fabproj::{Model, Session, Settings};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,7 +14,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let data = LabelledData::new(names, points, Vec::new(), Vec::new(), labels)?;
 
     let settings = LabelledSettings::default();
-    let ring = learn("ring", &data, &settings, 0, &Session::new())?;
+    let ring = data.learn("ring", &settings, 0, &Session::new())?;
     let share = 100.0 * ring.record().calibration.precision_lower_bound;
     println!("at least {share:.1} % of what it accepts is feasible");
     let model = fabproj::train(&ring, Settings::quick())?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fabproj::labelled::{Columns, LabelledData, is_labelled_file, read};
+use fabproj::labelled::{Columns, LabelledData, is_labelled_file};
 use fabproj::set::{Interval, Set, from_toml};
 use fabproj::solve::Problem;
 use pyo3::prelude::*;
@@ -89,7 +89,7 @@ fn named(text: &str) -> PyResult<Source> {
         return Ok(Source::Set(SetSource::Known(set)));
     }
     if is_labelled_file(&path) {
-        let (data, _) = read(&path, &Columns::default())
+        let (data, _) = LabelledData::read(&path, &Columns::default())
             .and_then(|data| data.clean())
             .map_err(|error| errors::labelled(&error))?;
         let name = path.file_name().unwrap_or_default();

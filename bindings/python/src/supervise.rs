@@ -12,7 +12,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fabproj::set::{Description, Equation, Interval, Learned, Set};
+use fabproj::labelled::{Calibration, Learned};
+use fabproj::set::{Description, Equation, Interval, Set};
 use fabproj::{Event, Membership, Observer};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -366,7 +367,7 @@ impl<S: Set> Set for Watched<'_, S> {
         self.set.equations()
     }
 
-    fn calibration(&self) -> Option<fabproj::labelled::Calibration> {
+    fn calibration(&self) -> Option<Calibration> {
         self.set.calibration()
     }
 

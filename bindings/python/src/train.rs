@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fabproj::labelled::{LabelledSettings, learn};
+use fabproj::labelled::LabelledSettings;
 use fabproj::set::{Counted, Interval, Set};
 use fabproj::solve::{GapPlan, Problem, SolveSettings, train_with as train_solver};
 use fabproj::{Checkpoints, Event, Session, Settings, TrainError, train_with};
@@ -201,7 +201,7 @@ impl Task {
                 let usual = LabelledSettings::default();
                 let steps = if quick { QUICK_STEPS } else { usual.steps };
                 let labelled = LabelledSettings { steps, ..usual };
-                let set = learn(name, data, &labelled, settings.seed, &session)?;
+                let set = data.learn(name, &labelled, settings.seed, &session)?;
                 train(&Watched { set, outside })
             }
         }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use fabproj::Model;
 use fabproj::core::{LatentSet, Weights};
-use fabproj::labelled::{Columns, read};
+use fabproj::labelled::{Columns, LabelledData};
 use fabproj::set::{built_in, from_toml};
 use fabproj::solve::{self, Problem, SolveSettings, SolverModel};
 use rand::seq::IndexedRandom;
@@ -126,7 +126,7 @@ fn answers(model: &SolverModel) -> bool {
 
 fn read_file(bytes: &[u8], path: &Path) -> bool {
     std::fs::write(path, bytes).expect("a writable folder");
-    read(path, &Columns::default()).is_ok_and(|data| {
+    LabelledData::read(path, &Columns::default()).is_ok_and(|data| {
         assert_eq!(data.points().len(), data.rows() * data.dim());
         let _ = data.clean();
         true

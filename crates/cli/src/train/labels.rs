@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use fabproj::labelled::{
-    Calibration, Columns, LabelledData, LabelledSettings, LearnedRecord, is_labelled_file, read,
+    Calibration, Columns, LabelledData, LabelledSettings, LearnedRecord, is_labelled_file,
 };
 
 use crate::failure::{missing_feature, wrong_usage};
@@ -57,7 +57,7 @@ impl Labels {
             label: self.label.clone().unwrap_or(Columns::default().label),
             state_dim: self.state_dim,
         };
-        let data = read(path, &columns).with_context(|| format!("in {set}"))?;
+        let data = LabelledData::read(path, &columns).with_context(|| format!("in {set}"))?;
         Ok(Some(data))
     }
 

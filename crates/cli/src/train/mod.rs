@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use fabproj::labelled::{LabelledData, is_labelled_file, learn};
+use fabproj::labelled::{LabelledData, is_labelled_file};
 use fabproj::set::{Counted, Set};
 use fabproj::support::is_same_file;
 use fabproj::{Checkpoints, Model, Plan, Recipe, Session, Settings, train_with};
@@ -183,7 +183,7 @@ impl Task {
         let session = Session::new().observe(&progress);
         let name = Path::new(self.set()).file_name().unwrap_or_default();
         let name = name.to_string_lossy();
-        let learned = learn(&name, points, &settings, common.seed, &session);
+        let learned = points.learn(&name, &settings, common.seed, &session);
         progress.finish();
         Ok(Arc::new(learned?))
     }

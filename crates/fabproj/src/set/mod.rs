@@ -2,7 +2,7 @@
 //!
 //! [`built_in`] makes a set that the library knows, [`from_file`] one from constraints in a file,
 //! [`FnSet`] one from closures; [`and`](Set#method.and), `or`, `complement`, `affine` and `shrink` make new sets of
-//! given ones. [`labelled::learn`](crate::labelled::learn) makes one from labelled points.
+//! given ones. [`LabelledData::learn`](crate::labelled::LabelledData::learn) makes one from labelled points.
 
 mod algebra;
 mod arcs;
@@ -18,7 +18,7 @@ mod expression;
 mod extent;
 mod file;
 mod label;
-mod learned;
+pub(crate) mod learned;
 mod moons;
 mod problem;
 mod reduced;
@@ -44,8 +44,7 @@ pub(crate) use self::file::{FileSet, parse_file};
 pub use self::file::{from_file, from_toml};
 #[doc(hidden)]
 pub use self::label::label;
-pub use self::learned::{Calibration, Learned, LearnedRecord};
-pub(crate) use self::learned::{Discriminator, Scorer};
+pub(crate) use self::learned::{Calibration, Discriminator, Learned, LearnedRecord, Scorer};
 #[doc(hidden)]
 pub use self::moons::moon_points;
 pub(crate) use self::problem::Problem;

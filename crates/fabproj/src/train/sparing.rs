@@ -8,7 +8,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::error::TrainError;
-use super::labelled::{LabelledSettings, learn};
+use super::labelled::LabelledSettings;
 use super::purpose::Purpose;
 use super::search::{self, Summary};
 use super::session::{Event, Session};
@@ -40,7 +40,7 @@ pub(super) fn train_sparingly(
     let gathered = Gathering::new(set, queries, Purpose::Queries.stream(seed)).gather()?;
     let fraction = gathered.fraction();
     let data = gathered.data()?;
-    let learned = learn("set", &data, &LabelledSettings::default(), seed, session)?;
+    let learned = data.learn("set", &LabelledSettings::default(), seed, session)?;
     let unlimited = Settings {
         max_queries: None,
         ..settings.clone()

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fabproj::labelled::{Columns, LabelledData, LabelledError, read};
+use fabproj::labelled::{Columns, LabelledData, LabelledError};
 use proptest::prelude::*;
 
 fn file(name: &str) -> PathBuf {
@@ -28,20 +28,24 @@ fn expected() -> LabelledData {
 #[test]
 fn numpy_archives_are_read() {
     for name in ["plain.npz", "compressed.npz", "fortran.npz"] {
-        let data = read(&file(name), &Columns::default()).unwrap();
+        let data = LabelledData::read(&file(name), &Columns::default()).unwrap();
         assert_eq!(data, expected(), "{name}");
     }
     let columns = Columns {
         state_dim: Some(1),
         ..Columns::default()
     };
-    assert_eq!(read(&file("joined.npz"), &columns).unwrap(), expected());
+    assert_eq!(
+        LabelledData::read(&file("joined.npz"), &columns).unwrap(),
+        expected()
+    );
 }
 
 #[test]
 fn parquet_files_are_read() {
     for name in ["arrow-snappy", "arrow-zstd", "arrow-none", "polars"] {
-        let data = read(&file(&format!("{name}.parquet")), &Columns::default()).unwrap();
+        let data =
+            LabelledData::read(&file(&format!("{name}.parquet")), &Columns::default()).unwrap();
         assert_eq!(data, expected(), "{name}");
     }
 }
@@ -49,7 +53,9 @@ fn parquet_files_are_read() {
 #[test]
 fn what_is_missing_or_wrong_is_named() {
     let refused = |name: &str, columns: &Columns, parts: &[&str]| {
-        let error = read(&file(name), columns).unwrap_err().to_string();
+        let error = LabelledData::read(&file(name), columns)
+            .unwrap_err()
+            .to_string();
         for part in parts {
             assert!(error.contains(part), "`{part}` is not in: {error}");
         }
@@ -108,6 +114,6 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(names[which]);
         std::fs::write(&path, bytes).unwrap();
-        let _: Result<LabelledData, LabelledError> = read(&path, &Columns::default());
+        let _: Result<LabelledData, LabelledError> = LabelledData::read(&path, &Columns::default());
     }
 }

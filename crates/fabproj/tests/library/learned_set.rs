@@ -1,6 +1,6 @@
 //! Sets that are learned from labelled points.
 
-use fabproj::labelled::{LabelledData, LabelledSettings, Learned, learn};
+use fabproj::labelled::{LabelledData, LabelledSettings, Learned};
 use fabproj::set::{Set, built_in};
 use fabproj::{Membership, Model, Session, Settings, train_with};
 use rand::{RngExt, SeedableRng};
@@ -56,7 +56,7 @@ fn what_is_accepted_is_nearly_always_feasible() {
     for name in ["concentric-circles", "moving-obstacle"] {
         let truth = built_in(name).unwrap();
         let data = points(truth.as_ref(), 12_000, 1.0);
-        let learned = learn("ring", &data, &quick(), 1, &Session::new()).unwrap();
+        let learned = data.learn("ring", &quick(), 1, &Session::new()).unwrap();
         let (precision, recall) = precision_and_recall(truth.as_ref(), &learned);
         assert!(
             precision > 0.99 && recall > 0.75,
@@ -78,7 +78,7 @@ fn one_feasible_point_in_a_hundred_is_enough_to_learn_from() {
     let truth = built_in("star-shaped").unwrap();
     let data = points(truth.as_ref(), 20_000, 0.012);
     assert!(data.feasible() < 400, "{}", data.feasible());
-    let learned = learn("star", &data, &quick(), 1, &Session::new()).unwrap();
+    let learned = data.learn("star", &quick(), 1, &Session::new()).unwrap();
     let (precision, recall) = precision_and_recall(truth.as_ref(), &learned);
     assert!(
         precision > 0.98 && recall > 0.5,
@@ -92,7 +92,7 @@ fn one_feasible_point_in_a_hundred_is_enough_to_learn_from() {
 fn a_model_file_holds_its_learned_set() {
     let truth = built_in("concentric-circles").unwrap();
     let data = points(truth.as_ref(), 6000, 1.0);
-    let learned = learn("ring", &data, &quick(), 1, &Session::new()).unwrap();
+    let learned = data.learn("ring", &quick(), 1, &Session::new()).unwrap();
     let settings = Settings {
         seed: 1,
         phase_two: 400,
@@ -131,7 +131,7 @@ fn the_same_seed_learns_the_same_set() {
         steps: 300,
         ..quick()
     };
-    let learned = |seed| learn("star", &data, &config, seed, &Session::new()).unwrap();
+    let learned = |seed| data.learn("star", &config, seed, &Session::new()).unwrap();
     let (one, same, other) = (learned(1), learned(1), learned(2));
     assert_eq!(one.score(&[0.3, 0.2], &[]), same.score(&[0.3, 0.2], &[]));
     assert_eq!(one.record(), same.record());
@@ -146,7 +146,8 @@ fn settings_out_of_range_are_refused() {
         precision: 1.0,
         ..quick()
     };
-    let error = learn("star", &data, &config, 1, &Session::new())
+    let error = data
+        .learn("star", &config, 1, &Session::new())
         .err()
         .unwrap();
     assert!(error.to_string().contains("precision = 1"), "{error}");

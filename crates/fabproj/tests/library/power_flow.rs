@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fabproj::labelled::{LabelledData, LabelledSettings, learn};
+use fabproj::labelled::{LabelledData, LabelledSettings};
 use fabproj::set::{FnSet, Set};
 use fabproj::{Membership, Session, Settings, train_with};
 use rand::{RngExt, SeedableRng};
@@ -109,7 +109,9 @@ fn labelled_set_points_are_enough() {
         rows: 256,
         ..LabelledSettings::default()
     };
-    let learned = learn("set-points", &data, &config, 1, &Session::default()).unwrap();
+    let learned = data
+        .learn("set-points", &config, 1, &Session::default())
+        .unwrap();
     let (mut accepted, mut held) = (0, 0);
     for _ in 0..8000 {
         let y = draw(&mut rng);

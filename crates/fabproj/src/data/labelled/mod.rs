@@ -1,6 +1,6 @@
 //! Labelled points, for sets without a membership test.
 //!
-//! [`LabelledData`] holds them; [`read`] takes them from a file by its ending, with one feature of this
+//! [`LabelledData`] holds them; [`LabelledData::read`] takes them from a file by its ending, with one feature of this
 //! crate per format: `csv`, `npz`, `parquet`. [`LabelledData::clean`] removes duplicate and contradictory
 //! rows and constant columns.
 
@@ -129,6 +129,33 @@ impl LabelledData {
         })
     }
 
+    /// Reads labelled points from a file: `.csv` with a header, `.npz` as numpy writes it, `.parquet`.
+    ///
+    /// CSV and Parquet have named columns, which [`Columns`] assigns. An `.npz` file holds the arrays `y`,
+    /// `label` and perhaps `x`, a row per point; or `X_all` and `feasible_mask`, where the first
+    /// [`Columns::state_dim`] columns of `X_all` are x and the others y.
+    ///
+    /// # Errors
+    /// [`LabelledError`] for a file that cannot be read, is something else, or holds what cannot be learned
+    /// from: the message names the row and the column.
+    pub fn read(path: &Path, columns: &Columns) -> Result<Self, LabelledError> {
+        match ending(path).as_deref() {
+            #[cfg(feature = "csv")]
+            Some("csv") => csv::read(path, columns),
+            #[cfg(feature = "npz")]
+            Some("npz") => npz::read(path, columns),
+            #[cfg(feature = "parquet")]
+            Some("parquet") => parquet::read(path, columns),
+            _ => {
+                // A build without any format has no use for them.
+                let _ = columns;
+                Err(LabelledError::Ending {
+                    path: path.to_owned(),
+                })
+            }
+        }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.labels.len()
@@ -206,7 +233,7 @@ impl LabelledData {
     }
 }
 
-/// The endings of files that [`read`] takes in this build.
+/// The endings of files that [`LabelledData::read`] takes in this build.
 pub(crate) const ENDINGS: &[&str] = &[
     #[cfg(feature = "csv")]
     "csv",
@@ -223,33 +250,6 @@ pub fn is_labelled_file(path: &Path) -> bool {
 
 fn ending(path: &Path) -> Option<String> {
     Some(path.extension()?.to_str()?.to_lowercase())
-}
-
-/// Reads labelled points from a file: `.csv` with a header, `.npz` as numpy writes it, `.parquet`.
-///
-/// CSV and Parquet have named columns, which [`Columns`] assigns. An `.npz` file holds the arrays `y`,
-/// `label` and perhaps `x`, a row per point; or `X_all` and `feasible_mask`, where the first
-/// [`Columns::state_dim`] columns of `X_all` are x and the others y.
-///
-/// # Errors
-/// [`LabelledError`] for a file that cannot be read, is something else, or holds what cannot be learned
-/// from: the message names the row and the column.
-pub fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
-    match ending(path).as_deref() {
-        #[cfg(feature = "csv")]
-        Some("csv") => csv::read(path, columns),
-        #[cfg(feature = "npz")]
-        Some("npz") => npz::read(path, columns),
-        #[cfg(feature = "parquet")]
-        Some("parquet") => parquet::read(path, columns),
-        _ => {
-            // A build without any format has no use for them.
-            let _ = columns;
-            Err(LabelledError::Ending {
-                path: path.to_owned(),
-            })
-        }
-    }
 }
 
 /// The label that a number means: 1 is feasible; 0 and -1 are not.
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn unknown_endings_are_refused() {
-        let error = read(Path::new("points.xlsx"), &Columns::default()).unwrap_err();
+        let error = LabelledData::read(Path::new("points.xlsx"), &Columns::default()).unwrap_err();
         assert!(error.to_string().contains("points.xlsx"), "{error}");
     }
 }

@@ -71,80 +71,82 @@ impl LabelledSettings {
     }
 }
 
-/// Learns a set from labelled points. They are [cleaned](LabelledData::clean) first.
-///
-/// # Errors
-/// [`TrainError`] when the settings are out of range or the session stops.
-///
-/// ```
-/// use fabproj::labelled::{LabelledData, LabelledSettings, learn};
-/// use fabproj::{Membership, Session};
-///
-/// // The interval from 0 to 1, known by points at every hundredth.
-/// let points: Vec<f64> = (-100..200).map(|i| f64::from(i) / 100.0).collect();
-/// let labels: Vec<bool> = points.iter().map(|y| (0.0..=1.0).contains(y)).collect();
-/// let data = LabelledData::new(vec!["y".into()], points, Vec::new(), Vec::new(), labels)?;
-/// let settings = LabelledSettings { steps: 500, ..LabelledSettings::default() };
-/// let set = learn("interval", &data, &settings, 1, &Session::default())?;
-/// assert!(set.contains(&[0.5], &[]) && !set.contains(&[1.4], &[]));
-/// let calibration = set.record().calibration;
-/// assert!(calibration.precision_lower_bound > 0.0);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn learn(
-    name: &str,
-    data: &LabelledData,
-    settings: &LabelledSettings,
-    seed: u64,
-    session: &Session,
-) -> Result<Learned, TrainError> {
-    settings.validate()?;
-    session.emit(&Event::Stage {
-        name: "learning the set from its points",
-    });
-    let (data, report) = data.clean()?;
-    let split = Split::new(&data, &mut Purpose::LabelSplit.stream(seed));
-    let region = Region::of(&data);
-    let rows = Rows::new(&data, &region.frame, &region.x_frame);
-    let mut classifier = Classifier::new(&rows, settings, Purpose::Discriminator.stream(seed))?;
-    classifier.train(&rows, &split, &region.near(&data), session)?;
-    let mut discriminator = Discriminator {
-        network: classifier.network(),
-        frame: region.frame.clone(),
-        x_frame: region.x_frame.clone(),
-    };
-    let scorer = Scorer::new(&discriminator)?;
-    let held = |part: &[usize]| -> Vec<Held> {
-        let held = part.iter().map(|row| Held {
-            score: region.score(&scorer, &data, *row),
-            feasible: data.labels()[*row],
+impl LabelledData {
+    /// Learns a set from the points. They are [cleaned](Self::clean) first.
+    ///
+    /// # Errors
+    /// [`TrainError`] when the settings are out of range or the session stops.
+    ///
+    /// ```
+    /// use fabproj::labelled::{LabelledData, LabelledSettings};
+    /// use fabproj::{Membership, Session};
+    ///
+    /// // The interval from 0 to 1, known by points at every hundredth.
+    /// let points: Vec<f64> = (-100..200).map(|i| f64::from(i) / 100.0).collect();
+    /// let labels: Vec<bool> = points.iter().map(|y| (0.0..=1.0).contains(y)).collect();
+    /// let data = LabelledData::new(vec!["y".into()], points, Vec::new(), Vec::new(), labels)?;
+    /// let settings = LabelledSettings { steps: 500, ..LabelledSettings::default() };
+    /// let set = data.learn("interval", &settings, 1, &Session::default())?;
+    /// assert!(set.contains(&[0.5], &[]) && !set.contains(&[1.4], &[]));
+    /// let calibration = set.record().calibration;
+    /// assert!(calibration.precision_lower_bound > 0.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn learn(
+        &self,
+        name: &str,
+        settings: &LabelledSettings,
+        seed: u64,
+        session: &Session,
+    ) -> Result<Learned, TrainError> {
+        settings.validate()?;
+        session.emit(&Event::Stage {
+            name: "learning the set from its points",
         });
-        held.collect()
-    };
-    let threshold = choose_threshold(
-        &held(&split.choosing),
-        settings.precision,
-        settings.confidence,
-    )
-    .max(region.score_inside(&scorer, &data, &split.training));
-    let calibration = calibrate(
-        &held(&split.stating),
-        threshold,
-        settings.precision,
-        settings.confidence,
-    );
-    // From here on the threshold is zero.
-    if let Some(layer) = discriminator.network.layers.last_mut() {
-        layer.bias.iter_mut().for_each(|bias| *bias -= threshold);
+        let (data, report) = self.clean()?;
+        let split = Split::new(&data, &mut Purpose::LabelSplit.stream(seed));
+        let region = Region::of(&data);
+        let rows = Rows::new(&data, &region.frame, &region.x_frame);
+        let mut classifier = Classifier::new(&rows, settings, Purpose::Discriminator.stream(seed))?;
+        classifier.train(&rows, &split, &region.near(&data), session)?;
+        let mut discriminator = Discriminator {
+            network: classifier.network(),
+            frame: region.frame.clone(),
+            x_frame: region.x_frame.clone(),
+        };
+        let scorer = Scorer::new(&discriminator)?;
+        let held = |part: &[usize]| -> Vec<Held> {
+            let held = part.iter().map(|row| Held {
+                score: region.score(&scorer, &data, *row),
+                feasible: data.labels()[*row],
+            });
+            held.collect()
+        };
+        let threshold = choose_threshold(
+            &held(&split.choosing),
+            settings.precision,
+            settings.confidence,
+        )
+        .max(region.score_inside(&scorer, &data, &split.training));
+        let calibration = calibrate(
+            &held(&split.stating),
+            threshold,
+            settings.precision,
+            settings.confidence,
+        );
+        // From here on the threshold is zero.
+        if let Some(layer) = discriminator.network.layers.last_mut() {
+            layer.bias.iter_mut().for_each(|bias| *bias -= threshold);
+        }
+        let description = Description::Labelled {
+            name: name.to_owned(),
+            rows: report.rows,
+            hash: data.hash(),
+        };
+        let names = (data.names().to_vec(), data.x_names().to_vec());
+        let record = region.record(report, calibration);
+        Ok(Learned::new(description, names, record, discriminator)?)
     }
-    let description = Description::Labelled {
-        name: name.to_owned(),
-        rows: report.rows,
-        hash: data.hash(),
-    };
-    let names = (data.names().to_vec(), data.x_names().to_vec());
-    let record = region.record(report, calibration);
-    Ok(Learned::new(description, names, record, discriminator)?)
 }
 
 /// Where the points are.
