@@ -36,6 +36,8 @@ struct Sizes {
     steps: usize,
     linear: bool,
     exact: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    near: Option<f64>,
 }
 
 impl SolverWeights {
@@ -118,6 +120,7 @@ fn weights(tensors: &Tensors<'_>, sizes: &Sizes) -> Result<SolverWeights, Format
         steps: sizes.steps,
         linear: sizes.linear,
         exact: sizes.exact,
+        near: sizes.near,
         x_range: pairs("x_range", x_dim)?,
     })
 }
@@ -147,6 +150,7 @@ pub fn write_solver_with<R: Serialize>(
             steps: weights.steps,
             linear: weights.linear,
             exact: weights.exact,
+            near: weights.near,
         },
     };
     write(&header, record, tensors(weights))

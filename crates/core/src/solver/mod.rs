@@ -5,6 +5,7 @@ mod active_set;
 mod functions;
 mod pullback;
 mod run;
+mod search;
 #[cfg(test)]
 mod tests;
 mod vector;
@@ -24,6 +25,7 @@ pub use weights::{AffineMap, SolverWeights};
 use crate::projector::CallError;
 use crate::projector::call::length;
 use crate::validate::{WeightsError, dimension};
+use search::SearchMemory;
 
 /// Answers a problem: minimises f(y, x) over y with c(y, x) ≤ 0, bounds and affine equations.
 ///
@@ -57,7 +59,7 @@ use crate::validate::{WeightsError, dimension};
 ///     multipliers: AffineMap::default(),
 ///     anchor: AffineMap { constant: vec![0.0], by_x: vec![0.0] },
 ///     metric: vec![1.0], watched: vec![0], pulls: vec![1.0], gram: vec![1.0], margins: vec![0.0],
-///     active: vec![], steps: 1, linear: true, exact: true, x_range: vec![(-2.0, 2.0)],
+///     active: vec![], steps: 1, linear: true, exact: true, near: None, x_range: vec![(-2.0, 2.0)],
 /// };
 /// let solver = Solver::new(weights, Capped)?;
 /// let (y, answer) = solver.solve(&[1.5])?;
@@ -68,6 +70,8 @@ use crate::validate::{WeightsError, dimension};
 pub struct Solver<F> {
     weights: SolverWeights,
     functions: F,
+    /// Along which a search moves y, one after the other; none where no search is wanted.
+    directions: Vec<f64>,
 }
 
 /// What a solver did for one x.
@@ -80,6 +84,8 @@ pub struct Answer {
     pub objective: f64,
     /// Whether x is within the range that training saw.
     pub x_in_range: bool,
+    /// Whether the steps did not settle, so that a search at hand followed, which takes longer.
+    pub searched: bool,
 }
 
 /// Not answered yet: a place for [`Solver::solve_rows_into`] to write to.
@@ -89,6 +95,7 @@ impl Default for Answer {
             outcome: SolveOutcome::NotFinite,
             objective: f64::NAN,
             x_in_range: false,
+            searched: false,
         }
     }
 }
@@ -142,8 +149,8 @@ impl fmt::Display for SolveOutcome {
 /// Memory for calls without allocation, from [`Solver::workspace`]. One per thread.
 #[derive(Clone, Debug)]
 pub struct SolverWorkspace {
-    /// dim, x_dim, rows, watched rows, memory of the functions.
-    sizes: [usize; 5],
+    /// dim, x_dim, rows, watched rows, memory of the functions, directions of a search.
+    sizes: [usize; 6],
     y: Vec<f64>,
     /// A direction of y.
     direction: Vec<f64>,
@@ -162,6 +169,7 @@ pub struct SolverWorkspace {
     guess: Vec<usize>,
     program: ActiveSet,
     memory: Vec<f64>,
+    search: Option<SearchMemory>,
 }
 
 impl<F: Functions> Solver<F> {
@@ -180,7 +188,15 @@ impl<F: Functions> Solver<F> {
         for (part, found, expected) in sizes {
             dimension(|| part.into(), found, expected)?;
         }
-        Ok(Self { weights, functions })
+        let directions = match weights.near {
+            Some(_) => search::directions(&weights),
+            None => Vec::new(),
+        };
+        Ok(Self {
+            weights,
+            functions,
+            directions,
+        })
     }
 
     /// What was trained, as plain data.
@@ -225,16 +241,19 @@ impl<F: Functions> Solver<F> {
             guess: Vec::with_capacity(watched),
             program: ActiveSet::new(watched, dim),
             memory: vec![0.0; self.functions.memory()],
+            search: (!self.directions.is_empty())
+                .then(|| SearchMemory::new(&self.weights, self.directions.len() / self.dim())),
         }
     }
 
-    fn sizes(&self) -> [usize; 5] {
+    fn sizes(&self) -> [usize; 6] {
         [
             self.dim(),
             self.x_dim(),
             self.weights.all_rows(),
             self.weights.watched.len(),
             self.functions.memory(),
+            self.directions.len(),
         ]
     }
 

@@ -108,7 +108,7 @@ impl<F: Functions> Solver<F> {
     /// #     multipliers: AffineMap::default(),
     /// #     anchor: AffineMap { constant: vec![0.0], by_x: vec![0.0] },
     /// #     metric: vec![1.0], watched: vec![0], pulls: vec![1.0], gram: vec![1.0], margins: vec![0.0],
-    /// #     active: vec![], steps: 1, linear: true, exact: true, x_range: vec![(-2.0, 2.0)],
+    /// #     active: vec![], steps: 1, linear: true, exact: true, near: None, x_range: vec![(-2.0, 2.0)],
     /// # };
     /// // min ½ (y − x)² with y ≤ 1: the answer follows x up to 1
     /// let solver = Solver::new(weights, Capped)?;

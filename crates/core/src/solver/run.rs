@@ -1,7 +1,7 @@
 //! One answer.
 
 use super::active_set::Ending;
-use super::vector::{add, affine, dot};
+use super::vector::{add, affine, dot, largest};
 use super::{Answer, Functions, SolveOutcome, Solver, SolverWorkspace};
 
 /// Steps beyond the trained number, where these end outside the set and far from it.
@@ -17,31 +17,44 @@ const MARGINS: [f64; 3] = [1.0, 0.25, 0.0];
 
 impl<F: Functions> Solver<F> {
     pub(super) fn run(&self, x: &[f64], work: &mut SolverWorkspace) -> Answer {
-        let weights = &self.weights;
         let within = |(x, (low, high)): (&f64, &(f64, f64))| low <= x && x <= high;
-        let x_in_range = x.iter().zip(&weights.x_range).all(within);
-        let answer = |outcome, objective| Answer {
+        let x_in_range = x.iter().zip(&self.weights.x_range).all(within);
+        let mut searched = false;
+        let (outcome, objective) = if x.iter().all(|x| x.is_finite()) {
+            self.answer(x, work, &mut searched)
+        } else {
+            work.y.copy_from_slice(&self.weights.start.constant);
+            (SolveOutcome::NotFinite, f64::NAN)
+        };
+        Answer {
             outcome,
             objective,
             x_in_range,
-        };
-        if !x.iter().all(|x| x.is_finite()) {
-            work.y.copy_from_slice(&weights.start.constant);
-            return answer(SolveOutcome::NotFinite, f64::NAN);
+            searched,
         }
+    }
+
+    fn answer(
+        &self,
+        x: &[f64],
+        work: &mut SolverWorkspace,
+        searched: &mut bool,
+    ) -> (SolveOutcome, f64) {
+        let weights = &self.weights;
         self.begin(x, work);
         let mut objective = self.evaluate(x, work);
-        let mut least = f64::INFINITY;
+        let (mut least, mut settled) = (f64::INFINITY, weights.near.is_none());
         for step in 0..weights.steps + MORE_STEPS {
             let violation = violation(&work.constraints);
             if step >= weights.steps {
-                if violation <= 0.0 && objective.is_finite() {
-                    return answer(SolveOutcome::Solved, objective);
+                if settled && violation <= 0.0 && objective.is_finite() {
+                    return (SolveOutcome::Solved, objective);
                 }
-                if step == weights.steps
+                if settled
+                    && step == weights.steps
                     && let Some(objective) = self.pull(x, work, SHORT_PULL)
                 {
-                    return answer(SolveOutcome::Pulled, objective);
+                    return (SolveOutcome::Pulled, objective);
                 }
                 if violation < least {
                     least = violation;
@@ -52,23 +65,75 @@ impl<F: Functions> Solver<F> {
                     objective = self.evaluate(x, work);
                 }
             }
-            if !self.step(x, work, weights.exact && step == 0) {
+            let Some(length) = self.measured_step(x, work, weights.exact && step == 0) else {
                 break;
-            }
+            };
+            settled = weights.near.is_none_or(|near| length <= near);
             objective = self.evaluate(x, work);
         }
-        if violation(&work.constraints) <= 0.0 && objective.is_finite() {
-            return answer(SolveOutcome::Solved, objective);
+        let inside = violation(&work.constraints) <= 0.0 && objective.is_finite();
+        if !(settled && inside) && weights.near.is_some() {
+            *searched = true;
+            let best = inside.then_some(objective);
+            if let Some(objective) = self.search_beside(x, work, best) {
+                return (SolveOutcome::Solved, objective);
+            }
+        } else if inside {
+            return (SolveOutcome::Solved, objective);
         }
         if let Some(objective) = self.pull(x, work, 1.0) {
-            return answer(SolveOutcome::Pulled, objective);
+            return (SolveOutcome::Pulled, objective);
         }
         let mut objective = self.evaluate(x, work);
         if least < violation(&work.constraints) {
             work.y.copy_from_slice(&work.least_violating);
             objective = self.evaluate(x, work);
         }
-        answer(SolveOutcome::MaybeInfeasible, objective)
+        (SolveOutcome::MaybeInfeasible, objective)
+    }
+
+    /// A step, and its length as a part of y's size where a search may follow.
+    fn measured_step(
+        &self,
+        x: &[f64],
+        work: &mut SolverWorkspace,
+        stationary: bool,
+    ) -> Option<f64> {
+        if let Some(search) = &mut work.search {
+            search.from.copy_from_slice(&work.y);
+        }
+        if !self.step(x, work, stationary) {
+            return None;
+        }
+        let Some(search) = &mut work.search else {
+            return Some(0.0);
+        };
+        add(&mut search.from, -1.0, &work.y);
+        Some(largest(&search.from) / (1.0 + largest(&work.y)))
+    }
+
+    /// The objective of what a search finds, or of the point at hand, whose objective is `best` if it is
+    /// feasible; none if neither is feasible. Then y is where it was.
+    fn search_beside(
+        &self,
+        x: &[f64],
+        work: &mut SolverWorkspace,
+        best: Option<f64>,
+    ) -> Option<f64> {
+        if let Some(search) = &mut work.search {
+            search.kept.copy_from_slice(&work.y);
+        }
+        let found = self.search(x, work);
+        if let Some(objective) = found
+            && best.is_none_or(|best| objective < best)
+        {
+            return found;
+        }
+        if let Some(search) = &work.search {
+            work.y.copy_from_slice(&search.kept);
+        }
+        let objective = self.evaluate(x, work);
+        best.map(|_| objective)
     }
 
     /// The learned start.
@@ -261,7 +326,7 @@ fn bound_values(bounds: &[(f64, f64)], y: &[f64], values: &mut [f64]) {
 }
 
 /// The largest constraint; infinite if one is NaN.
-fn violation(constraints: &[f64]) -> f64 {
+pub(super) fn violation(constraints: &[f64]) -> f64 {
     let mut most = f64::NEG_INFINITY;
     for value in constraints {
         if value.is_nan() {

@@ -59,6 +59,9 @@ pub struct SolverWeights {
     /// The start is the minimiser without constraints, and `metric` the objective's own: with linear
     /// constraints one step is exact.
     pub exact: bool,
+    /// The last step may be this long, as a part of y's size; after a longer one a search at hand follows.
+    /// None for problems whose steps always converge.
+    pub near: Option<f64>,
     /// The x that training saw: the lowest and the highest of each coordinate.
     pub x_range: Vec<(f64, f64)>,
 }
@@ -116,6 +119,15 @@ impl SolverWeights {
                     value: values[index] as f32,
                 });
             }
+        }
+        if let Some(near) = self.near
+            && !(near >= 0.0 && near.is_finite())
+        {
+            return Err(WeightsError::NotFinite {
+                part: "solver.near".into(),
+                index: 0,
+                value: near as f32,
+            });
         }
         let places = [
             ("watched", &self.watched, self.all_rows()),

@@ -70,6 +70,7 @@ fn weights() -> SolverWeights {
         steps: 6,
         linear: false,
         exact: false,
+        near: None,
         x_range: vec![(-1.0, 1.0), (1.0, 4.0)],
     }
 }
@@ -94,6 +95,41 @@ fn answers_are_feasible_and_near_the_best() {
             answer.objective
         );
     }
+}
+
+#[test]
+fn a_search_follows_steps_that_do_not_settle() {
+    let mut careful = weights();
+    careful.near = Some(1e-7);
+    let careful = Solver::new(careful, Ring).unwrap();
+    let mut searched = 0;
+    for i in 0..200 {
+        let turn = f64::from(i) * 0.7;
+        let x = [3.0 * turn.sin(), 2.5 + 1.4 * (1.9 * turn).sin()];
+        let (y, answer) = careful.solve(&x).unwrap();
+        assert!(answer.outcome.is_verified(), "{x:?}: {}", answer.outcome);
+        let square = y[0] * y[0] + y[1] * y[1];
+        assert!((1.0..=4.0).contains(&square) && y[0] <= 1.5);
+        searched += usize::from(answer.searched);
+        // The nearest point of the disc, or of its chord at 1.5.
+        let length = x[0].hypot(x[1]);
+        let radial = [
+            x[0] / length * 2.0_f64.min(length),
+            x[1] / length * 2.0_f64.min(length),
+        ];
+        let high = 1.75_f64.sqrt();
+        let best = if radial[0] > 1.5 {
+            [1.5, x[1].clamp(-high, high)]
+        } else {
+            radial
+        };
+        let best = 0.5 * ((x[0] - best[0]).powi(2) + (x[1] - best[1]).powi(2));
+        // Steps end when they are short, and a pull before the boundary.
+        let most = if answer.searched { 1e-8 } else { 1e-5 };
+        let gap = answer.objective - best;
+        assert!(gap < most, "{x:?}: {y:?} {gap:e}, {answer:?}");
+    }
+    assert!((10..200).contains(&searched), "{searched}");
 }
 
 #[test]

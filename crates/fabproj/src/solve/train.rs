@@ -1,6 +1,6 @@
 //! From a problem to a solver's weights.
 
-use fabproj_core::{AffineMap, Solver, SolverWeights};
+use fabproj_core::{AffineMap, Answer, SolveOutcome, Solver, SolverWeights};
 use rand::RngExt;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -35,6 +35,9 @@ const ROUNDING: f64 = 4e-13;
 /// Margins that are tried, as parts of the spread of the optima in the metric.
 const MARGINS: [f64; 6] = [0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
 
+/// Lengths of the last step that are tried, as parts of y's size: after a longer one a search follows.
+const NEAR: [f64; 7] = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7];
+
 /// What training measured of one candidate, on x that it had not learned from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -43,8 +46,14 @@ pub struct Measured {
     pub steps: usize,
     /// The margin of the steps, as a part of the spread of the optima in the metric.
     pub margin: f64,
+    /// The length of the last step, as a part of y's size, beyond which a search follows; none for no search.
+    #[serde(default)]
+    pub near: Option<f64>,
     /// Tested x.
     pub tested: usize,
+    /// Answers that a search found.
+    #[serde(default)]
+    pub searched: usize,
     /// Answers that were pulled toward the anchor.
     pub pulled: usize,
     /// Answers that were not verified.
@@ -57,12 +66,13 @@ pub struct Measured {
 
 impl Measured {
     /// Figures for observers.
-    fn figures(&self) -> [(&'static str, f64); 4] {
+    fn figures(&self) -> [(&'static str, f64); 5] {
         [
             ("mean gap", self.mean_gap),
             ("worst gap", self.worst_gap),
             ("pulled", self.pulled as f64),
             ("failed", self.failed as f64),
+            ("searched", self.searched as f64),
         ]
     }
 }
@@ -318,6 +328,7 @@ impl Plan {
             steps: 1,
             linear,
             exact,
+            near: None,
             x_range: x_range(problem.distribution(), reduced.x_dim),
             watched,
         };
@@ -332,14 +343,15 @@ impl Plan {
         }
     }
 
-    /// Tries numbers of steps and margins, until the goal is met; else the smallest gap wins.
+    /// Tries numbers of steps and margins, until the goal is met; where it is not, a search after steps that
+    /// do not settle.
     fn choose(
         self,
         problem: &Problem,
         tests: &[Label],
         settings: &SolveSettings,
         session: &Session,
-    ) -> Result<((SolverWeights, Measured), Vec<Measured>), TrainError> {
+    ) -> Result<(Candidate, Vec<Measured>), TrainError> {
         let most = if self.weights.exact {
             1
         } else {
@@ -350,41 +362,58 @@ impl Plan {
         } else {
             &MARGINS[..]
         };
-        let met =
-            |one: &(SolverWeights, Measured)| one.1.failed == 0 && one.1.worst_gap <= settings.goal;
-        let mut candidates: Vec<(SolverWeights, Measured)> = Vec::new();
+        let near_enough = |one: &Measured| one.worst_gap <= settings.goal;
+        let met = |one: &Candidate| one.1.failed == 0 && near_enough(&one.1);
+        let mut candidates: Vec<Candidate> = Vec::new();
         for steps in 1..=most {
-            if session.stopped() {
-                return Err(TrainError::Stopped);
-            }
             for margin in margins {
-                let mut weights = self.weights.clone();
-                weights.steps = steps;
-                let units = self.rounding.iter().zip(&self.units);
-                weights.margins = units.map(|(least, unit)| margin * unit + least).collect();
-                let solver = Solver::new(weights, &**problem.functions())?;
-                let measured = measure(&solver, tests, *margin);
-                session.emit(&Event::Measured {
-                    candidate: &format!("{steps} steps, margin {margin:e}"),
-                    figures: &measured.figures(),
-                });
-                candidates.push((solver.weights().clone(), measured));
+                candidates.push(self.measured(problem, tests, (steps, *margin, None), session)?);
             }
             if candidates.iter().any(met) {
                 break;
             }
         }
+        let known = candidates.iter().find(|one| met(one));
+        let known = known.map(|one| (one.1.steps, one.1.margin));
+        let tried = match known {
+            _ if self.weights.exact => Vec::new(),
+            // As soon as no tested answer searches: it is for x unlike them.
+            Some(known) => vec![known],
+            None => (1..=most).map(|steps| (steps, 0.0)).collect(),
+        };
+        for (steps, margin) in tried {
+            for near in NEAR {
+                let candidate = (steps, margin, Some(near));
+                candidates.push(self.measured(problem, tests, candidate, session)?);
+                let last = &candidates[candidates.len() - 1].1;
+                let done = match known {
+                    Some(_) => last.searched > 0,
+                    None => near_enough(last),
+                };
+                if done {
+                    break;
+                }
+            }
+        }
         let all = candidates.iter().map(|one| one.1.clone()).collect();
-        // Of those that meet the goal the one with the fewest pulls: a pull takes as long as a step.
-        let key = |one: &(SolverWeights, Measured)| {
-            let (measured, met) = (&one.1, met(one));
-            let pulled = if met { measured.pulled } else { 0 };
-            (!met, measured.failed, pulled, measured.worst_gap)
+        // Searches and pulls take longer than steps.
+        let key = |one: &Candidate| {
+            let near_enough = near_enough(&one.1);
+            let longer = match near_enough {
+                true => (one.1.searched, one.1.pulled, one.1.steps),
+                false => (0, 0, 0),
+            };
+            (one.1.failed, !near_enough, longer)
         };
         let best = candidates.into_iter().min_by(|a, b| {
-            let (a, b) = (key(a), key(b));
-            let counts = (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2));
-            counts.then(a.3.total_cmp(&b.3))
+            let gap = |one: &Candidate| match near_enough(&one.1) {
+                true => 0.0,
+                false => one.1.worst_gap,
+            };
+            let near = |one: &Candidate| one.1.near.unwrap_or(f64::INFINITY);
+            let order = key(a).cmp(&key(b));
+            let order = order.then(gap(a).total_cmp(&gap(b)));
+            order.then(near(a).total_cmp(&near(b)))
         });
         // There is at least one number of steps and one margin.
         let best = best.ok_or(SolveError::Infeasible {
@@ -393,37 +422,66 @@ impl Plan {
         })?;
         Ok((best, all))
     }
+
+    /// Weights with so many steps, a margin, and a length beyond which a search follows; and their measures.
+    fn measured(
+        &self,
+        problem: &Problem,
+        tests: &[Label],
+        (steps, margin, near): (usize, f64, Option<f64>),
+        session: &Session,
+    ) -> Result<Candidate, TrainError> {
+        if session.stopped() {
+            return Err(TrainError::Stopped);
+        }
+        let mut weights = self.weights.clone();
+        (weights.steps, weights.near) = (steps, near);
+        let units = self.rounding.iter().zip(&self.units);
+        weights.margins = units.map(|(least, unit)| margin * unit + least).collect();
+        let solver = Solver::new(weights, &**problem.functions())?;
+        let measured = measure(&solver, tests, margin);
+        let search = near.map_or(String::new(), |near| format!(", search beyond {near:e}"));
+        session.emit(&Event::Measured {
+            candidate: &format!("{steps} steps, margin {margin:e}{search}"),
+            figures: &measured.figures(),
+        });
+        Ok((solver.weights().clone(), measured))
+    }
 }
 
+/// Weights, and what was measured of them.
+type Candidate = (SolverWeights, Measured);
+
 /// The gap of a solver on labels.
-fn measure<F: fabproj_core::Functions>(
+fn measure<F: fabproj_core::Functions + Sync>(
     solver: &Solver<F>,
     labels: &[Label],
     margin: f64,
 ) -> Measured {
-    let mut workspace = solver.workspace();
-    let mut y = vec![0.0; solver.dim()];
-    let mut gaps = Vec::new();
-    let (mut pulled, mut failed) = (0, 0);
+    let memory = || (solver.workspace(), vec![0.0; solver.dim()]);
+    let answers: Vec<Answer> = labels
+        .par_iter()
+        .map_init(memory, |(workspace, y), label| {
+            // The lengths are those of the problem.
+            let answer = solver.solve_into(&label.x, y, workspace);
+            answer.unwrap_or_default()
+        })
+        .collect();
+    let count = |is: &dyn Fn(&Answer) -> bool| answers.iter().filter(|one| is(one)).count();
     let typical = labels.iter().map(|one| one.objective.abs()).sum::<f64>() / labels.len() as f64;
-    for label in labels {
-        // The lengths are those of the problem.
-        let Ok(answer) = solver.solve_into(&label.x, &mut y, &mut workspace) else {
-            continue;
-        };
-        pulled += usize::from(answer.outcome == fabproj_core::SolveOutcome::Pulled);
-        if answer.outcome.is_verified() {
-            gaps.push(relative_gap(answer.objective, label.objective, typical));
-        } else {
-            failed += 1;
-        }
-    }
+    let pairs = answers.iter().zip(labels);
+    let verified = pairs.filter(|(answer, _)| answer.outcome.is_verified());
+    let gaps: Vec<f64> = verified
+        .map(|(answer, label)| relative_gap(answer.objective, label.objective, typical))
+        .collect();
     Measured {
         steps: solver.weights().steps,
         margin,
+        near: solver.weights().near,
         tested: labels.len(),
-        pulled,
-        failed,
+        searched: count(&|answer| answer.searched),
+        pulled: count(&|answer| answer.outcome == SolveOutcome::Pulled),
+        failed: labels.len() - gaps.len(),
         mean_gap: gaps.iter().sum::<f64>() / gaps.len().max(1) as f64,
         worst_gap: gaps.iter().fold(0.0, |most, gap| most.max(*gap)),
     }
