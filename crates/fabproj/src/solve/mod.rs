@@ -17,9 +17,7 @@ mod reduced;
 mod settings;
 mod train;
 
-pub use fabproj_core::{
-    Answer, Functions, PullbackWorkspace, SolveOutcome, Solver, SolverWeights, SolverWorkspace,
-};
+pub use fabproj_core::{Answer, Functions, SolveOutcome, Solver};
 
 pub use self::certify::{GapCertificate, GapPlan, certify, local_optimum};
 pub use self::closures::FnFunctions;
