@@ -15,7 +15,7 @@
 //! inverse and as many rounds as the error asks for.
 
 use fabproj::set::Interval;
-use fabproj::solve::{Functions, Problem, local_optimum};
+use fabproj::solve::{Functions, Problem};
 
 mod branch;
 mod case;
@@ -163,7 +163,7 @@ impl Grid {
     pub fn at_optimum(&self) -> Result<(Self, Vec<f64>), Box<dyn std::error::Error>> {
         let nominal = vec![1.0; self.x_dim()];
         let problem = self.problem("nominal", 0.1);
-        let best = local_optimum(&problem, &nominal, &self.set_point());
+        let best = problem.local_optimum(&nominal, &self.set_point());
         let (y, _) = best.ok_or("no optimum found at nominal loads")?;
         Ok((self.centred_at(&y, &nominal)?, y))
     }

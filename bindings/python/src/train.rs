@@ -180,7 +180,7 @@ impl Task {
         checkpoints: &Checkpoints,
     ) -> Result<Model, TrainError> {
         let session = Session::new()
-            .observe(outside)
+            .observe(|event| outside.tell(event))
             .stop(&outside.stop)
             .checkpoints(checkpoints);
         let (source, settings) = match self {

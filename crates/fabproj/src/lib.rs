@@ -55,8 +55,8 @@ pub use self::certify::{
 };
 pub use self::model::{FileError, Model, Record};
 pub use self::train::{
-    Checkpoints, Event, LatentKind, Observer, Recipe, Session, Settings, TrainError, Trained,
-    train, train_with,
+    Checkpoints, Event, LatentKind, Recipe, Session, Settings, TrainError, Trained, train,
+    train_with,
 };
 
 /// The code of the repository's front page, run with the other examples.

@@ -180,7 +180,7 @@ impl Task {
         let rows = count(points.rows());
         common.note(format_args!("learning the set from {rows} labelled points"));
         let progress = Progress::new(common.quiet);
-        let session = Session::new().observe(&progress);
+        let session = Session::new().observe(|event| progress.show(event));
         let name = Path::new(self.set()).file_name().unwrap_or_default();
         let name = name.to_string_lossy();
         let learned = points.learn(&name, &settings, common.seed, &session);

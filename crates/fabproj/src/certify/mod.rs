@@ -15,7 +15,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
-use fabproj_core::{CallError, Guard, Projector};
+use fabproj_core::{CallError, Guard, Projector, WeightsError};
 
 pub(crate) use self::bound::lower_bound;
 pub use self::certificate::{Certificate, ChartShares, CoverageGrid, Share, Slice, SliceInterval};
@@ -153,7 +153,24 @@ pub enum CertifyError {
         /// Dimension of x.
         x_dim: usize,
     },
-    /// The set's equations contradict each other.
+    /// More samples than memory holds.
+    #[error("{samples} samples are too many: memory holds at most {most} for this problem")]
+    TooMany {
+        /// Samples of the plan.
+        samples: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// There is nothing to compare a solver's answers with.
+    #[error("no optimum was found at any of {tried} x: is this the problem of the solver?")]
+    NoOptimum {
+        /// How many x.
+        tried: usize,
+    },
+    /// The problem has other dimensions than the solver.
+    #[error(transparent)]
+    Solver(#[from] WeightsError),
+    /// The set or the problem is invalid: for example, its equations contradict each other.
     #[error(transparent)]
     Set(#[from] SetError),
     /// The projector refused a call.

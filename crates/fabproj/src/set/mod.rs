@@ -171,13 +171,7 @@ pub trait Set: Membership + Send + Sync {
 /// Checks the lengths and bounds of a set.
 pub(crate) fn check(set: &dyn Set) -> Result<()> {
     let (dim, x_dim) = (set.dim(), set.x_dim());
-    if dim == 0 {
-        return Err(SetError::Length {
-            what: "coordinates of a set, at least",
-            expected: 1,
-            found: 0,
-        });
-    }
+    length("coordinates of a set, at least", dim.max(1), dim)?;
     let lengths = [
         ("bounds of y", dim, set.bounds().len()),
         ("bounds of x", x_dim, set.x_bounds().len()),
@@ -185,28 +179,13 @@ pub(crate) fn check(set: &dyn Set) -> Result<()> {
         ("names of x", x_dim, set.x_names().len()),
     ];
     for (what, expected, found) in lengths {
-        if expected != found {
-            return Err(SetError::Length {
-                what,
-                expected,
-                found,
-            });
-        }
+        length(what, expected, found)?;
     }
     for (what, bounds) in [
         ("bounds of y", set.bounds()),
         ("bounds of x", set.x_bounds()),
     ] {
-        let bad = |(low, high): &Interval| !(low.is_finite() && high.is_finite() && low < high);
-        if let Some(index) = bounds.iter().position(bad) {
-            let (low, high) = bounds[index];
-            return Err(SetError::Interval {
-                what,
-                index,
-                low,
-                high,
-            });
-        }
+        bounded(what, &bounds)?;
         if let Some(index) = bounds.iter().position(|bounds| !is_resolved(*bounds)) {
             let (low, high) = bounds[index];
             return Err(SetError::Precision {
@@ -219,6 +198,55 @@ pub(crate) fn check(set: &dyn Set) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Compares lengths.
+pub(crate) fn length(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(SetError::Length {
+        what,
+        expected,
+        found,
+    })
+}
+
+/// Refuses NaN and infinity.
+pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
+    let mut values = values.iter().enumerate();
+    values.try_for_each(|(index, value)| finite_at(what, index, *value))
+}
+
+fn finite_at(what: &'static str, index: usize, value: f64) -> Result<()> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(SetError::NotFinite { what, index, value })
+}
+
+/// Refuses intervals that are empty, reversed or without end.
+pub(crate) fn bounded(what: &'static str, intervals: &[Interval]) -> Result<()> {
+    for (index, (low, high)) in intervals.iter().enumerate() {
+        finite_at(what, index, *low)?;
+        finite_at(what, index, *high)?;
+    }
+    ordered(what, intervals)
+}
+
+/// Refuses intervals that are empty or reversed; ends may be infinite.
+pub(crate) fn ordered(what: &'static str, intervals: &[Interval]) -> Result<()> {
+    // NaN is not below anything.
+    let wrong = |(low, high): &Interval| low.partial_cmp(high) != Some(std::cmp::Ordering::Less);
+    match intervals.iter().position(wrong) {
+        None => Ok(()),
+        Some(index) => Err(SetError::Interval {
+            what,
+            index,
+            low: intervals[index].0,
+            high: intervals[index].1,
+        }),
+    }
 }
 
 /// Numbers of single precision that an interval must hold: with fewer, rounding alone moves points by about

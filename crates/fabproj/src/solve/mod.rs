@@ -19,10 +19,10 @@ mod train;
 
 pub use fabproj_core::{Answer, Functions, SolveOutcome, Solver};
 
-pub use self::certify::{GapCertificate, GapPlan, certify, local_optimum};
+pub use self::certify::{GapCertificate, GapPlan};
 pub use self::closures::FnFunctions;
 pub use self::model::{SolverModel, SolverRecord, train, train_with};
-pub use self::problem::{Distribution, Problem, ProblemError};
+pub use self::problem::{Distribution, Problem};
 pub use self::quadratic::Quadratic;
-pub use self::settings::{SolveError, SolveSettings};
+pub use self::settings::SolveSettings;
 pub use self::train::{Measured, SolveSummary};

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use fabproj_core::Functions;
 
-use crate::set::{Description, Equation, FileSet, Interval, SetError, parse_file};
+use crate::set::{
+    Description, Equation, FileSet, Interval, SetError, bounded, finite, length, ordered,
+    parse_file,
+};
 
 /// Minimise f(y, x) over y with c(y, x) ≤ 0, A y = b + B x and bounds, for every x of a distribution.
 ///
@@ -43,44 +46,6 @@ pub enum Distribution {
     Region(Vec<Interval>),
     /// Rows of data, one x after the other, each as likely as any other.
     Rows(Vec<f64>),
-}
-
-/// A problem whose parts do not fit together.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProblemError {
-    /// A list of the wrong length.
-    #[error("{what}: expected {expected} values, found {found}")]
-    Length {
-        /// What the list holds.
-        what: &'static str,
-        /// The length that the problem needs.
-        expected: usize,
-        /// Its length.
-        found: usize,
-    },
-    /// A number that is NaN or infinite.
-    #[error("{what}[{index}] is {value}: replace or remove it")]
-    NotFinite {
-        /// What the list holds.
-        what: &'static str,
-        /// Where the number is.
-        index: usize,
-        /// The number.
-        value: f64,
-    },
-    /// A reversed interval.
-    #[error("{what}[{index}]: the lower end {low} must be below the upper end {high}")]
-    Interval {
-        /// What the interval is for.
-        what: &'static str,
-        /// Which one.
-        index: usize,
-        /// Its lower end.
-        low: f64,
-        /// Its upper end.
-        high: f64,
-    },
 }
 
 impl Problem {
@@ -235,8 +200,8 @@ impl Problem {
     /// Checks that all parts fit together.
     ///
     /// # Errors
-    /// [`ProblemError`], which names the part.
-    pub fn check(&self) -> Result<(), ProblemError> {
+    /// [`SetError::Length`], [`SetError::Interval`] or [`SetError::NotFinite`], which names the part.
+    pub fn check(&self) -> Result<(), SetError> {
         let (dim, x_dim) = (self.dim(), self.x_dim());
         length("coordinates of y, at least", dim.max(1), dim)?;
         length("names of y", dim, self.names.len())?;
@@ -255,12 +220,7 @@ impl Problem {
         match &self.distribution {
             Distribution::Region(bounds) => {
                 length("bounds of x", x_dim, bounds.len())?;
-                ordered("bounds of x", bounds)?;
-                let ends: Vec<f64> = bounds
-                    .iter()
-                    .flat_map(|(low, high)| [*low, *high])
-                    .collect();
-                finite("bounds of x", &ends)
+                bounded("bounds of x", bounds)
             }
             Distribution::Rows(rows) => {
                 let whole = rows.len().next_multiple_of(x_dim.max(1)).max(x_dim);
@@ -268,47 +228,5 @@ impl Problem {
                 finite("rows of x", rows)
             }
         }
-    }
-}
-
-/// Compares lengths.
-pub(super) fn length(
-    what: &'static str,
-    expected: usize,
-    found: usize,
-) -> Result<(), ProblemError> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(ProblemError::Length {
-        what,
-        expected,
-        found,
-    })
-}
-
-/// Refuses NaN and infinity.
-pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<(), ProblemError> {
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(()),
-        Some(index) => Err(ProblemError::NotFinite {
-            what,
-            index,
-            value: values[index],
-        }),
-    }
-}
-
-fn ordered(what: &'static str, bounds: &[Interval]) -> Result<(), ProblemError> {
-    // NaN is not below anything.
-    let wrong = |(low, high): &Interval| low.partial_cmp(high) != Some(std::cmp::Ordering::Less);
-    match bounds.iter().position(wrong) {
-        None => Ok(()),
-        Some(index) => Err(ProblemError::Interval {
-            what,
-            index,
-            low: bounds[index].0,
-            high: bounds[index].1,
-        }),
     }
 }

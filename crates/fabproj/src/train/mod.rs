@@ -16,7 +16,7 @@ mod penalty;
 mod purpose;
 mod search;
 mod session;
-mod settings;
+pub(crate) mod settings;
 mod sparing;
 mod stop;
 
@@ -27,7 +27,7 @@ pub use checkpoints::Checkpoints;
 pub(crate) use checkpoints::Identity;
 pub use error::TrainError;
 pub use fit::LatentKind;
-pub use session::{Event, Observer, Session};
+pub use session::{Event, Session};
 pub use settings::Settings;
 use stop::{Stoppable, stoppable};
 

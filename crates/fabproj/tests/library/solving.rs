@@ -1,9 +1,9 @@
 //! From a problem to verified answers.
 
-use fabproj::set::Equation;
+use fabproj::set::{Equation, SetError};
 use fabproj::solve::{
-    self, Distribution, FnFunctions, Functions, GapPlan, Problem, ProblemError, Quadratic,
-    SolveError, SolveOutcome, SolveSettings, SolverModel,
+    self, Distribution, FnFunctions, Functions, GapPlan, Problem, Quadratic, SolveOutcome,
+    SolveSettings, SolverModel,
 };
 use fabproj::{Checkpoints, Event, FileError, Model, Session, TrainError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -99,7 +99,7 @@ fn check_pullback(problem: &Problem, x: &[Vec<f64>]) {
         let at = |i: usize, step: f64| {
             let mut x = x.clone();
             x[i] += step;
-            let (y, _) = solve::local_optimum(problem, &x, &from).expect("an optimum");
+            let (y, _) = problem.local_optimum(&x, &from).expect("an optimum");
             y.iter().zip(&delta).map(|(y, d)| y * d).sum::<f64>()
         };
         for (i, found) in gradient.iter().enumerate() {
@@ -250,7 +250,7 @@ fn a_stopped_training_goes_on_to_the_same_bits() {
         }
     };
     let session = Session::new()
-        .observe(&watch)
+        .observe(watch)
         .stop(&stop)
         .checkpoints(&checkpoints);
     let stopped = solve::train_with(&problem, &settings, &session);
@@ -262,7 +262,7 @@ fn a_stopped_training_goes_on_to_the_same_bits() {
             first.fetch_min(*step, Ordering::Relaxed);
         }
     };
-    let session = Session::new().observe(&watch).checkpoints(&checkpoints);
+    let session = Session::new().observe(watch).checkpoints(&checkpoints);
     let mut other = settings.clone();
     other.seed = 1;
     let refused = solve::train_with(&problem, &other, &session);
@@ -296,13 +296,12 @@ fn an_x_without_feasible_point_is_reported() {
 
 #[test]
 fn problems_that_cannot_be_solved() {
-    let train = |problem: Problem| match solve::train(&problem, &SolveSettings::default()) {
-        Err(TrainError::Solve(error)) => error,
-        other => panic!("{other:?}"),
+    let train = |problem: Problem| {
+        solve::train(&problem, &SolveSettings::default()).expect_err("no solver")
     };
     let falling = Quadratic::diagonal(vec![0.0, 1.0], vec![-1.0, 0.0], 0).unwrap();
     let error = train(Problem::new("unbounded", falling.clone()));
-    assert!(matches!(error, SolveError::Unbounded { .. }), "{error}");
+    assert!(matches!(error, TrainError::Unbounded { .. }), "{error}");
     let error = train(
         Problem::new("nowhere", falling.clone()).with_equations(vec![
             Equation {
@@ -317,15 +316,18 @@ fn problems_that_cannot_be_solved() {
             },
         ]),
     );
-    assert!(matches!(error, SolveError::Equations(_)), "{error}");
+    assert!(
+        matches!(error, TrainError::Set(SetError::Equations { .. })),
+        "{error}"
+    );
     let contradiction = falling
         .with_rows(vec![1.0, 0.0, -1.0, 0.0], vec![-1.0, -1.0])
         .unwrap();
     let error = train(Problem::new("empty", contradiction));
-    assert!(matches!(error, SolveError::Infeasible { .. }), "{error}");
+    assert!(matches!(error, TrainError::Infeasible { .. }), "{error}");
     let error = Quadratic::diagonal(vec![1.0, f64::NAN], vec![0.0; 2], 0).unwrap_err();
     assert!(
-        matches!(error, ProblemError::NotFinite { index: 1, .. }),
+        matches!(error, SetError::NotFinite { index: 1, .. }),
         "{error}"
     );
     let error = Quadratic::dense(vec![1.0; 3], vec![0.0; 2], 0).unwrap_err();
@@ -333,12 +335,12 @@ fn problems_that_cannot_be_solved() {
     let one = Quadratic::diagonal(vec![1.0], vec![0.0], 1).unwrap();
     let error = train(Problem::new("x", one.clone()).with_x([(1.0, -1.0)]));
     assert!(
-        matches!(error, SolveError::Problem(ProblemError::Interval { .. })),
+        matches!(error, TrainError::Set(SetError::Interval { .. })),
         "{error}"
     );
     let error = train(Problem::new("x", one).with_x_rows(vec![]));
     assert!(
-        matches!(error, SolveError::Problem(ProblemError::Length { .. })),
+        matches!(error, TrainError::Set(SetError::Length { .. })),
         "{error}"
     );
 }

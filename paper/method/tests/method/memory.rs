@@ -93,8 +93,9 @@ fn steps_allocate_nothing_after_the_first() {
             seen.lock().unwrap().push((phase_two, ALLOCATIONS.get()));
         }
     };
-    let session = Session::new().observe(&watch);
+    let session = Session::new().observe(watch);
     train_with(&set, &Paper::new(checked(settings), 1), &session).unwrap();
+    drop(session);
     let seen = seen.into_inner().unwrap();
     for phase_two in [false, true] {
         let counts = seen.iter().filter(|(phase, _)| *phase == phase_two);
