@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fabproj::labelled::{Columns, LabelledData, is_labelled_file};
-use fabproj::set::{Interval, Set, from_toml};
+use fabproj::set::{Columns, Interval, LabelledData, Set, from_toml, is_labelled_file};
 use fabproj::solve::Problem;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};

@@ -12,8 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fabproj::labelled::{Calibration, Learned};
-use fabproj::set::{Description, Equation, Interval, Set};
+use fabproj::set::{Calibration, Description, Equation, Interval, Learned, Set};
 use fabproj::{Event, Membership};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

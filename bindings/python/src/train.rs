@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fabproj::labelled::LabelledSettings;
-use fabproj::set::{Counted, Interval, Set};
+use fabproj::set::{Counted, Interval, LabelledSettings, Set};
 use fabproj::solve::{GapPlan, Problem, SolveSettings, train_with as train_solver};
 use fabproj::{Checkpoints, Event, Session, Settings, TrainError, train_with};
 use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError};

@@ -26,7 +26,7 @@
 //! | to | use |
 //! |---|---|
 //! | say what is feasible | [`set`]: [built-in sets](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`Set`](set::Set) |
-//! | learn what is feasible from data | [`labelled`] |
+//! | learn what is feasible from data | [`LabelledData`](set::LabelledData) |
 //! | train | [`train`](fn@train); to watch, stop and resume: [`train_with`] with a [`Session`] |
 //! | answer a problem, a set with an objective | [`solve`] |
 //! | know how good it is | [`certify`](fn@certify), [`Model::certify`] |
@@ -37,7 +37,6 @@
 
 mod certify;
 mod data;
-pub mod labelled;
 mod model;
 pub mod set;
 pub mod solve;

@@ -10,8 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use fabproj::labelled::LabelledData;
-use fabproj::set::{Description, Interval, Set, label, moon_points};
+use fabproj::set::{Description, Interval, LabelledData, Set, label, moon_points};
 
 use crate::error::PaperError;
 

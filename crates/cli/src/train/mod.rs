@@ -15,8 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use fabproj::labelled::{LabelledData, is_labelled_file};
-use fabproj::set::{Counted, Set};
+use fabproj::set::{Counted, LabelledData, Set, is_labelled_file};
 use fabproj::support::is_same_file;
 use fabproj::{Checkpoints, Model, Plan, Recipe, Session, Settings, train_with};
 use serde_json::{Value, json};

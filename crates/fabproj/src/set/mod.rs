@@ -2,7 +2,8 @@
 //!
 //! [`built_in`] makes a set that the library knows, [`from_file`] one from constraints in a file,
 //! [`FnSet`] one from closures; [`and`](Set#method.and), `or`, `complement`, `affine` and `shrink` make new sets of
-//! given ones. [`LabelledData::learn`](crate::labelled::LabelledData::learn) makes one from labelled points.
+//! given ones. [`LabelledData::learn`] makes one from labelled points, whose test has a [known error
+//! rate](Calibration).
 
 mod algebra;
 mod arcs;
@@ -18,7 +19,7 @@ mod expression;
 mod extent;
 mod file;
 mod label;
-pub(crate) mod learned;
+mod learned;
 mod moons;
 mod problem;
 mod reduced;
@@ -30,6 +31,11 @@ mod torus;
 mod vector;
 
 use fabproj_core::Membership;
+
+#[doc(hidden)]
+pub use crate::data::labelled::is_labelled_file;
+pub use crate::data::labelled::{Columns, LabelReport, LabelledData, LabelledError};
+pub use crate::train::labelled::LabelledSettings;
 
 pub(crate) use self::algebra::{Affine, Combined, Not, Shrink};
 pub use self::catalogue::{Entry, built_in, catalogue};
@@ -44,7 +50,8 @@ pub(crate) use self::file::{FileSet, parse_file};
 pub use self::file::{from_file, from_toml};
 #[doc(hidden)]
 pub use self::label::label;
-pub(crate) use self::learned::{Calibration, Discriminator, Learned, LearnedRecord, Scorer};
+pub use self::learned::{Calibration, Learned, LearnedRecord};
+pub(crate) use self::learned::{Discriminator, Scorer};
 #[doc(hidden)]
 pub use self::moons::moon_points;
 pub(crate) use self::problem::Problem;

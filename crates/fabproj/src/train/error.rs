@@ -6,7 +6,7 @@ use fabproj_core::WeightsError;
 use fabproj_nn::SpecError;
 
 use crate::data::PoolError;
-use crate::labelled::LabelledError;
+use crate::set::LabelledError;
 use crate::set::SetError;
 
 /// Why a training did not give a model.
