@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fabproj::set::{Counted, Interval, LabelledSettings, Set};
+use fabproj::set::{Interval, LabelledSettings, Set};
 use fabproj::solve::{GapPlan, Problem, SolveSettings, train_with as train_solver};
 use fabproj::{Checkpoints, Event, Session, Settings, TrainError, train_with};
 use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError};
@@ -213,11 +213,10 @@ fn projector(
     samples: Option<usize>,
     session: &Session,
 ) -> Result<Model, TrainError> {
-    let counted = Counted::new(set);
-    let mut model = train_with(&counted, settings, session)?;
-    let plan = settings.plan(counted.queries(), model.projector().charts());
+    let mut model = train_with(set, settings, session)?;
+    let plan = settings.plan(session.queries(), model.projector().charts());
     let samples = samples.unwrap_or(plan.samples);
-    model.certify(&counted, &fabproj::Plan { samples, ..plan })?;
+    model.certify(set, &fabproj::Plan { samples, ..plan })?;
     Ok(Model::of(Arc::new(model)))
 }
 

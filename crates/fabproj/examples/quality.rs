@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use fabproj::set::{Counted, Set, built_in, from_file};
+use fabproj::set::{Set, built_in, from_file};
 use fabproj::{Certificate, ChartShares, Event, Plan, Session, Settings, Share, train_with};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -309,13 +309,13 @@ impl Stopwatch {
 }
 
 fn train(name: &str, preset: &str, settings: &Settings) -> Outcome<Run> {
-    let set = Counted::new(find(name)?);
+    let set = find(name)?;
     let stopwatch = Stopwatch::default();
     let started = cpu_seconds();
     let session = Session::new().observe(|event| stopwatch.watch(event));
     let mut model = train_with(&set, settings, &session)?;
     let cpu_seconds = cpu_seconds() - started;
-    let queries = set.queries();
+    let queries = session.queries();
     let summary: Value = serde_json::from_str(&model.record().training_json())?;
     let tried = summary["candidates"].as_array().ok_or("no candidates")?;
     let mut tried = tried.iter().rev();

@@ -29,7 +29,7 @@
 //! | learn what is feasible from data | [`LabelledData`](set::LabelledData) |
 //! | train | [`train`](fn@train); to watch, stop and resume: [`train_with`] with a [`Session`] |
 //! | answer a problem, a set with an objective | [`solve`] |
-//! | know how good it is | [`certify`](fn@certify), [`Model::certify`] |
+//! | know how good it is | [`Model::certify`] |
 //! | save and load | [`Model`] |
 //! | run | [`Projector`], [`Guard`]; the crate `fabproj-core`, which [`core`] is, has them alone, with their errors and calls without allocation |
 
@@ -50,7 +50,6 @@ pub use fabproj_core::{Guard, Membership, Outcome, Projector};
 
 pub use self::certify::{
     Certificate, CertifyError, ChartShares, CoverageGrid, Inputs, Plan, Share, Slice,
-    SliceInterval, certify,
 };
 pub use self::model::{FileError, Model, Record};
 pub use self::train::{

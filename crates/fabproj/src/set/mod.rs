@@ -40,7 +40,7 @@ pub use crate::train::labelled::LabelledSettings;
 pub(crate) use self::algebra::{Affine, Combined, Not, Shrink};
 pub use self::catalogue::{Entry, built_in, catalogue};
 pub use self::closure::FnSet;
-pub use self::counted::Counted;
+pub(crate) use self::counted::Counted;
 pub use self::description::Description;
 pub use self::equations::Equation;
 pub(crate) use self::equations::independent;

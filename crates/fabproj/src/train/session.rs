@@ -1,7 +1,7 @@
 //! A training's environment: observers, checkpoints, stop flag.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::checkpoints::Checkpoints;
 
@@ -64,6 +64,7 @@ pub struct Session<'a> {
     checkpoints: Option<&'a Checkpoints>,
     stop: Option<&'a AtomicBool>,
     warned: AtomicBool,
+    queries: AtomicU64,
 }
 
 impl<'a> Session<'a> {
@@ -97,6 +98,15 @@ impl<'a> Session<'a> {
     /// Tells all observers.
     pub fn emit(&self, event: &Event) {
         self.observers.iter().for_each(|observer| observer(event));
+    }
+
+    /// How many membership queries trainings in this environment have made so far.
+    pub fn queries(&self) -> u64 {
+        self.queries.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count(&self, queries: usize) {
+        self.queries.fetch_add(queries as u64, Ordering::Relaxed);
     }
 
     /// Whether the stop flag is set.
