@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fabproj::set::{Calibration, Description, Equation, Interval, Learned, Set};
+use fabproj::set::{Calibration, Description, Equation, Learned, Set};
 use fabproj::{Event, Membership};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -333,7 +333,7 @@ impl<S: Set> Set for Watched<'_, S> {
         self.set.nearest(y, x, nearest)
     }
 
-    fn bounds(&self) -> Vec<Interval> {
+    fn bounds(&self) -> Vec<(f64, f64)> {
         self.set.bounds()
     }
 
@@ -341,7 +341,7 @@ impl<S: Set> Set for Watched<'_, S> {
         self.set.draw_input(x, uniform, y);
     }
 
-    fn x_bounds(&self) -> Vec<Interval> {
+    fn x_bounds(&self) -> Vec<(f64, f64)> {
         self.set.x_bounds()
     }
 
@@ -403,11 +403,11 @@ impl Set for Asked<'_> {
         self.region.x_bounds.len()
     }
 
-    fn bounds(&self) -> Vec<Interval> {
+    fn bounds(&self) -> Vec<(f64, f64)> {
         self.region.bounds.clone()
     }
 
-    fn x_bounds(&self) -> Vec<Interval> {
+    fn x_bounds(&self) -> Vec<(f64, f64)> {
         self.region.x_bounds.clone()
     }
 

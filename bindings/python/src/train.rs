@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fabproj::set::{Interval, LabelledSettings, Set};
+use fabproj::set::{LabelledSettings, Set};
 use fabproj::solve::{GapPlan, Problem, SolveSettings, train_with as train_solver};
 use fabproj::{Checkpoints, Event, Session, Settings, TrainError, train_with};
 use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError};
@@ -58,8 +58,8 @@ pub fn train(
     preset: &str,
     seed: u64,
     progress: Option<Py<PyAny>>,
-    bounds: Option<Vec<Interval>>,
-    x_bounds: Option<Vec<Interval>>,
+    bounds: Option<Vec<(f64, f64)>>,
+    x_bounds: Option<Vec<(f64, f64)>>,
     name: Option<String>,
     names: Option<Vec<String>>,
     x_names: Option<Vec<String>>,

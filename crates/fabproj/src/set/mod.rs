@@ -57,8 +57,8 @@ pub use self::moons::moon_points;
 pub(crate) use self::problem::Problem;
 pub(crate) use self::reduced::Reduced;
 
-/// A closed interval, one per coordinate of a region of interest.
-pub type Interval = (f64, f64);
+/// A closed interval, one per coordinate of a region.
+pub(crate) type Interval = (f64, f64);
 
 /// A constraint set C(x) in R^n, possibly depending on an input x.
 ///
@@ -73,7 +73,7 @@ pub type Interval = (f64, f64);
 ///
 /// ```
 /// use fabproj::Membership;
-/// use fabproj::set::{Description, Interval, Set};
+/// use fabproj::set::{Description, Set};
 ///
 /// struct HalfPlane;
 ///
@@ -87,7 +87,7 @@ pub type Interval = (f64, f64);
 ///     fn dim(&self) -> usize {
 ///         2
 ///     }
-///     fn bounds(&self) -> Vec<Interval> {
+///     fn bounds(&self) -> Vec<(f64, f64)> {
 ///         vec![(-2.0, 2.0); 2]
 ///     }
 ///     fn description(&self) -> Description {
@@ -115,7 +115,7 @@ pub trait Set: Membership + Send + Sync {
         false
     }
 
-    /// The region that inputs come from. It contains C(x) for every x, or the part of it that should be
+    /// The region that inputs come from, a closed interval for each coordinate. It contains C(x) for every x, or the part of it that should be
     /// learned.
     fn bounds(&self) -> Vec<Interval>;
 

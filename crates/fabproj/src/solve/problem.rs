@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fabproj_core::Functions;
 
+use super::train::draw;
 use crate::set::{
     Description, Equation, FileSet, Interval, SetError, bounded, finite, length, ordered,
     parse_file,
@@ -40,8 +41,7 @@ pub struct Problem {
 
 /// Where x comes from, in training and in certificates.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Distribution {
+pub(crate) enum Distribution {
     /// Uniformly from a region.
     Region(Vec<Interval>),
     /// Rows of data, one x after the other, each as likely as any other.
@@ -110,6 +110,13 @@ impl Problem {
         parse_file(path.as_ref(), FileSet::problem)
     }
 
+    /// The same problem with other functions, of the same dimensions.
+    #[must_use]
+    pub fn with_functions(mut self, functions: Arc<dyn Functions + Send + Sync>) -> Self {
+        self.functions = functions;
+        self
+    }
+
     /// Adds bounds of y, one interval for each coordinate; an end may be infinite.
     #[must_use]
     pub fn with_bounds(mut self, bounds: impl Into<Vec<Interval>>) -> Self {
@@ -172,8 +179,13 @@ impl Problem {
         self.bounds.as_deref()
     }
 
-    /// Where x comes from.
-    pub fn distribution(&self) -> &Distribution {
+    /// As many x as asked for, one after the other, from where training takes them. Rows of data come in random
+    /// order, each at most once.
+    pub fn draw_x(&self, count: usize, seed: u64) -> Vec<f64> {
+        draw(&self.distribution, self.x_dim(), count, seed).concat()
+    }
+
+    pub(crate) fn distribution(&self) -> &Distribution {
         &self.distribution
     }
 

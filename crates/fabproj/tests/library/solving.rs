@@ -1,9 +1,9 @@
 //! From a problem to verified answers.
 
+use fabproj::core::SolveOutcome;
 use fabproj::set::{Equation, SetError};
 use fabproj::solve::{
-    self, Distribution, FnFunctions, Functions, GapPlan, Problem, Quadratic, SolveOutcome,
-    SolveSettings, SolverModel,
+    self, FnFunctions, Functions, GapPlan, Problem, Quadratic, SolveSettings, SolverModel,
 };
 use fabproj::{Checkpoints, Event, FileError, Model, Session, TrainError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -182,8 +182,17 @@ fn bounds_and_rows_of_data() {
     let infinite = f64::INFINITY;
     let problem = Problem::new("box", functions)
         .with_bounds([(-1.0, 1.0), (-infinite, 0.5), (0.0, infinite)])
-        .with_x_rows(rows);
-    assert!(matches!(problem.distribution(), Distribution::Rows(_)));
+        .with_x_rows(rows.clone());
+    let mut drawn: Vec<Vec<f64>> = problem
+        .draw_x(400, 1)
+        .chunks(3)
+        .map(<[f64]>::to_vec)
+        .collect();
+    assert_eq!(drawn.len(), 300);
+    drawn.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let mut all: Vec<Vec<f64>> = rows.chunks(3).map(<[f64]>::to_vec).collect();
+    all.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(drawn, all);
     let model = solve::train(&problem, &SolveSettings::default()).unwrap();
     let solver = model.solver(&problem).unwrap();
     let (y, answer) = solver.solve(&[1.5, -1.2, -0.4]).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use fabproj::set::{Description, FnSet, Interval, Set, built_in};
+use fabproj::set::{Description, FnSet, Set, built_in};
 use fabproj::{
     Checkpoints, Event, LatentKind, Membership, Model, Recipe, Session, Settings, TrainError,
     train_with,
@@ -67,7 +67,7 @@ fn a_seed_gives_the_same_bits_on_any_number_of_threads() {
 /// A ring around (x, 0) that counts its questions and the rows in them.
 #[derive(Default)]
 struct Counting {
-    x_bounds: Vec<Interval>,
+    x_bounds: Vec<(f64, f64)>,
     questions: AtomicUsize,
     rows: AtomicUsize,
 }
@@ -98,11 +98,11 @@ impl Set for Counting {
         self.x_bounds.len()
     }
 
-    fn bounds(&self) -> Vec<Interval> {
+    fn bounds(&self) -> Vec<(f64, f64)> {
         vec![(-2.0, 2.0); 2]
     }
 
-    fn x_bounds(&self) -> Vec<Interval> {
+    fn x_bounds(&self) -> Vec<(f64, f64)> {
         self.x_bounds.clone()
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fabproj::core::SolverWorkspace;
-use fabproj::solve::{Answer, Functions, Solver, train};
+use fabproj::core::{Answer, SolverWorkspace};
+use fabproj::solve::{Functions, Solver, train};
 
 use super::admm::Admm;
 use super::instance::Instance;
