@@ -1,6 +1,6 @@
 //! A set that is known by labelled points only.
 
-use fabproj::labelled::{LabelledData, LabelledSettings};
+use fabproj::set::{LabelledData, LabelledSettings};
 use fabproj::{Model, Session, Settings};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -11,7 +11,8 @@
 use std::error::Error;
 use std::time::Instant;
 
-use fabproj::solve::{self, Functions, GapPlan, SolveOutcome, SolveSettings, Solver};
+use fabproj::core::SolveOutcome;
+use fabproj::solve::{self, Functions, GapPlan, SolveSettings, Solver};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -11,8 +11,8 @@
 use std::error::Error;
 use std::fmt::Write;
 
-use fabproj::Settings;
-use fabproj::set::{Counted, FnSet};
+use fabproj::set::FnSet;
+use fabproj::{Session, Settings, train_with};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -36,20 +36,22 @@ fn set_points() -> FnSet {
 }
 
 fn train() -> Result<(), Box<dyn Error>> {
-    let set = Counted::new(set_points());
+    let set = set_points();
     let settings = Settings {
         seed: 1,
         ..Settings::default()
     };
-    let model = fabproj::train(&set, settings)?;
-    println!("{} power flows solved", set.queries());
-    if let Some(certificate) = model.certificate() {
-        println!(
-            "feasible: {:.2} % projected, {:.2} % guarded",
-            100.0 * certificate.raw_feasible,
-            100.0 * certificate.guarded_feasible
-        );
-    }
+    let session = Session::new();
+    let mut model = train_with(&set, &settings, &session)?;
+    let plan = settings.plan(session.queries(), model.projector().charts());
+    let certificate = model.certify(&set, &plan)?;
+    let queries = session.queries() + certificate.queries;
+    println!("{queries} power flows solved");
+    println!(
+        "feasible: {:.2} % projected, {:.2} % guarded",
+        100.0 * certificate.raw_feasible,
+        100.0 * certificate.guarded_feasible
+    );
     let wanted = [1.2, 0.9, 1.06];
     let (held, outcome) = model.guard(&set)?.project(&wanted, &[])?;
     println!("{wanted:?} cannot be held; {held:?} can ({outcome})");

@@ -10,14 +10,13 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     // In memory, or `Checkpoints::folder("star.checkpoint")?`.
     let kept = Checkpoints::memory();
     let stop = AtomicBool::new(false);
+    let session = Session::new().checkpoints(&kept).stop(&stop);
     // Stops once a tenth is done.
-    let watch = |event: &Event| match event {
+    let session = session.observe(|event| match event {
         Event::Stage { name } => println!("{name}"),
         Event::Progress { done, .. } => stop.store(*done > 0.1, Ordering::Relaxed),
         _ => {}
-    };
-    let session = Session::new().observe(&watch);
-    let session = session.checkpoints(&kept).stop(&stop);
+    });
     let stopped = train_with(&set, &settings, &session);
     assert!(matches!(stopped, Err(TrainError::Stopped)));
 

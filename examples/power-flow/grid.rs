@@ -14,8 +14,7 @@
 //! product with a matrix. Derivatives go through the state by the implicit function theorem, with the same
 //! inverse and as many rounds as the error asks for.
 
-use fabproj::set::Interval;
-use fabproj::solve::{Functions, Problem, local_optimum};
+use fabproj::solve::{Functions, Problem};
 
 mod branch;
 mod case;
@@ -41,9 +40,9 @@ pub struct Grid {
     p_loads: Vec<usize>,
     q_loads: Vec<usize>,
     generators: Vec<usize>,
-    p_limits: Vec<Interval>,
-    q_limits: Vec<Interval>,
-    v_limits: Vec<Interval>,
+    p_limits: Vec<(f64, f64)>,
+    q_limits: Vec<(f64, f64)>,
+    v_limits: Vec<(f64, f64)>,
     /// $/h = quadratic P² + linear P + constant, with P per unit.
     costs: Vec<[f64; 3]>,
     /// Ends of branches that have a limit.
@@ -163,7 +162,7 @@ impl Grid {
     pub fn at_optimum(&self) -> Result<(Self, Vec<f64>), Box<dyn std::error::Error>> {
         let nominal = vec![1.0; self.x_dim()];
         let problem = self.problem("nominal", 0.1);
-        let best = local_optimum(&problem, &nominal, &self.set_point());
+        let best = problem.local_optimum(&nominal, &self.set_point());
         let (y, _) = best.ok_or("no optimum found at nominal loads")?;
         Ok((self.centred_at(&y, &nominal)?, y))
     }
@@ -207,7 +206,7 @@ impl Grid {
     }
 
     /// Bounds of y.
-    pub fn bounds(&self) -> Vec<Interval> {
+    pub fn bounds(&self) -> Vec<(f64, f64)> {
         let others = self.others().map(|g| self.p_limits[g]);
         let voltages = self.generators.iter().map(|bus| self.v_limits[*bus]);
         others.chain(voltages).collect()
@@ -378,7 +377,7 @@ impl Functions for Grid {
             *value = end.value(state, self.buses);
         }
         let mut pairs = two_sided.chunks_exact_mut(2);
-        let mut limit = |value: f64, (low, high): Interval| {
+        let mut limit = |value: f64, (low, high): (f64, f64)| {
             if let Some(pair) = pairs.next() {
                 (pair[0], pair[1]) = (value - high, low - value);
             }

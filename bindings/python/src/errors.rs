@@ -3,8 +3,7 @@
 use std::any::Any;
 use std::io;
 
-use fabproj::labelled::LabelledError;
-use fabproj::set::SetError;
+use fabproj::set::{LabelledError, SetError};
 use fabproj::{CertifyError, FileError, TrainError};
 use pyo3::PyErr;
 use pyo3::exceptions::{

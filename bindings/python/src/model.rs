@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fabproj::core::format::FormatError;
-use fabproj::set::{Interval, Set};
+use fabproj::set::Set;
 use fabproj::solve::{GapPlan, SolverModel};
 use fabproj::{Inputs, Plan};
 use fabproj_cli::shared::{self, Loaded};
@@ -113,8 +113,8 @@ impl Model {
     /// Bounds of a callable that certifies or draws: those of the model's own set, or of its anchors and units.
     fn region(
         &self,
-        bounds: Option<Vec<Interval>>,
-        x_bounds: Option<Vec<Interval>>,
+        bounds: Option<Vec<(f64, f64)>>,
+        x_bounds: Option<Vec<(f64, f64)>>,
     ) -> PyResult<Region> {
         let model = self.of_set()?;
         let record = model.record();
@@ -264,8 +264,8 @@ impl Model {
         x: Option<&Bound<'_, PyAny>>,
         name: &str,
         contains: Option<Py<PyAny>>,
-        bounds: Option<Vec<Interval>>,
-        x_bounds: Option<Vec<Interval>>,
+        bounds: Option<Vec<(f64, f64)>>,
+        x_bounds: Option<Vec<(f64, f64)>>,
         problem: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         if let Trained::Solver(model) = &self.trained {
@@ -356,8 +356,8 @@ impl Model {
         py: Python<'py>,
         seed: u64,
         contains: Option<Py<PyAny>>,
-        bounds: Option<Vec<Interval>>,
-        x_bounds: Option<Vec<Interval>>,
+        bounds: Option<Vec<(f64, f64)>>,
+        x_bounds: Option<Vec<(f64, f64)>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let region = match contains {
             Some(_) => Some(self.region(bounds, x_bounds)?),

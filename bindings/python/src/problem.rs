@@ -3,8 +3,8 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use fabproj::set::{Equation, Interval};
-use fabproj::solve::{Distribution, Functions, Problem};
+use fabproj::set::Equation;
+use fabproj::solve::{Functions, Problem};
 use numpy::prelude::*;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -315,9 +315,9 @@ impl Given {
                 object.get_type().name()?
             )));
         }
-        let bounds: Vec<Interval> = object.getattr("bounds")?.extract()?;
+        let bounds: Vec<(f64, f64)> = object.getattr("bounds")?.extract()?;
         let (distribution, at) = distribution(object)?;
-        let middle = |(low, high): &Interval| {
+        let middle = |(low, high): &(f64, f64)| {
             let middle = 0.5 * low + 0.5 * high;
             if middle.is_finite() {
                 middle
@@ -337,7 +337,6 @@ impl Given {
         let problem = match distribution {
             Distribution::Rows(rows) => problem.with_x_rows(rows),
             Distribution::Region(region) => problem.with_x(region),
-            _ => problem,
         };
         let names = |names: &str, usual: &[String]| {
             let own: Option<Vec<String>> = object.getattr(names)?.extract()?;
@@ -376,31 +375,21 @@ impl Given {
                 outside,
             }),
         };
-        with_functions(&self.problem, functions)
+        self.problem.clone().with_functions(functions)
     }
 }
 
-fn with_functions(problem: &Problem, functions: Arc<dyn Functions + Send + Sync>) -> Problem {
-    let new = Problem::shared("", functions)
-        .with_description(problem.description().clone())
-        .with_equations(problem.equations().to_vec())
-        .with_names(problem.names().to_vec(), problem.x_names().to_vec());
-    let new = match problem.distribution() {
-        Distribution::Rows(rows) => new.with_x_rows(rows.clone()),
-        Distribution::Region(region) => new.with_x(region.clone()),
-        _ => new,
-    };
-    match problem.bounds() {
-        Some(bounds) => new.with_bounds(bounds),
-        None => new,
-    }
+/// Where x comes from.
+enum Distribution {
+    Region(Vec<(f64, f64)>),
+    Rows(Vec<f64>),
 }
 
 /// Where x comes from, and one x.
 fn distribution(object: &Bound<'_, PyAny>) -> PyResult<(Distribution, Vec<f64>)> {
     let (bounds, x) = (object.getattr("x_bounds")?, object.getattr("x")?);
     if x.is_none() {
-        let region: Option<Vec<Interval>> = bounds.extract()?;
+        let region: Option<Vec<(f64, f64)>> = bounds.extract()?;
         let region = region.unwrap_or_default();
         let middle = region.iter().map(|(low, high)| 0.5 * low + 0.5 * high);
         let at = middle.collect();

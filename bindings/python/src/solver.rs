@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use fabproj::solve::{Answer, Functions, SolveOutcome, SolverModel, SolverWorkspace};
+use fabproj::core::{Answer, SolveOutcome, SolverWorkspace};
+use fabproj::solve::{Functions, SolverModel};
 use numpy::prelude::*;
 use pyo3::intern;
 use pyo3::prelude::*;

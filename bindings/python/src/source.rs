@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fabproj::labelled::{Columns, LabelledData, is_labelled_file};
-use fabproj::set::{Interval, Set, from_toml};
+use fabproj::set::{Columns, LabelledData, Set, from_toml, is_labelled_file};
 use fabproj::solve::Problem;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
@@ -33,8 +32,8 @@ pub enum SetSource {
 #[derive(Clone)]
 pub struct Region {
     pub name: String,
-    pub bounds: Vec<Interval>,
-    pub x_bounds: Vec<Interval>,
+    pub bounds: Vec<(f64, f64)>,
+    pub x_bounds: Vec<(f64, f64)>,
     pub names: Vec<String>,
     pub x_names: Vec<String>,
 }
@@ -42,8 +41,8 @@ pub struct Region {
 /// The arguments of `train` that describe the set of a callable or of points.
 #[derive(Default)]
 pub struct About<'a, 'py> {
-    pub bounds: Option<Vec<Interval>>,
-    pub x_bounds: Option<Vec<Interval>>,
+    pub bounds: Option<Vec<(f64, f64)>>,
+    pub x_bounds: Option<Vec<(f64, f64)>>,
     pub name: Option<String>,
     pub names: Option<Vec<String>>,
     pub x_names: Option<Vec<String>>,

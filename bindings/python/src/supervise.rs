@@ -12,9 +12,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fabproj::labelled::{Calibration, Learned};
-use fabproj::set::{Description, Equation, Interval, Set};
-use fabproj::{Event, Membership, Observer};
+use fabproj::set::{Calibration, Description, Equation, Learned, Set};
+use fabproj::{Event, Membership};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -244,26 +243,8 @@ impl Outside {
         self.ask(y, x, rows, |reply| Reply::Numbers(what, reply))
     }
 
-    fn ask<T>(
-        &self,
-        y: &[f64],
-        x: &[f64],
-        rows: usize,
-        reply: impl FnOnce(SyncSender<Vec<T>>) -> Reply,
-    ) -> Vec<T> {
-        let (sender, answer) = sync_channel(1);
-        let (y, x, reply) = (y.to_vec(), x.to_vec(), reply(sender));
-        let question = Message::Question(Question { y, x, rows, reply });
-        let sent = self.messages.send(question);
-        match sent.ok().and_then(|()| answer.recv().ok()) {
-            Some(answers) => answers,
-            None => resume_unwind(Box::new(Abandoned)),
-        }
-    }
-}
-
-impl Observer for Outside {
-    fn observe(&self, event: &Event) {
+    /// Sends an event of the training.
+    pub fn tell(&self, event: &Event) {
         let text = |text: &str| Field::Text(text.to_owned());
         let fields = match event {
             Event::Stage { name } => vec![("event", text("stage")), ("name", text(name))],
@@ -296,6 +277,23 @@ impl Observer for Outside {
         };
         // Nobody listens once the work was abandoned.
         let _ = self.messages.send(Message::Event(fields));
+    }
+
+    fn ask<T>(
+        &self,
+        y: &[f64],
+        x: &[f64],
+        rows: usize,
+        reply: impl FnOnce(SyncSender<Vec<T>>) -> Reply,
+    ) -> Vec<T> {
+        let (sender, answer) = sync_channel(1);
+        let (y, x, reply) = (y.to_vec(), x.to_vec(), reply(sender));
+        let question = Message::Question(Question { y, x, rows, reply });
+        let sent = self.messages.send(question);
+        match sent.ok().and_then(|()| answer.recv().ok()) {
+            Some(answers) => answers,
+            None => resume_unwind(Box::new(Abandoned)),
+        }
     }
 }
 
@@ -335,7 +333,7 @@ impl<S: Set> Set for Watched<'_, S> {
         self.set.nearest(y, x, nearest)
     }
 
-    fn bounds(&self) -> Vec<Interval> {
+    fn bounds(&self) -> Vec<(f64, f64)> {
         self.set.bounds()
     }
 
@@ -343,7 +341,7 @@ impl<S: Set> Set for Watched<'_, S> {
         self.set.draw_input(x, uniform, y);
     }
 
-    fn x_bounds(&self) -> Vec<Interval> {
+    fn x_bounds(&self) -> Vec<(f64, f64)> {
         self.set.x_bounds()
     }
 
@@ -405,11 +403,11 @@ impl Set for Asked<'_> {
         self.region.x_bounds.len()
     }
 
-    fn bounds(&self) -> Vec<Interval> {
+    fn bounds(&self) -> Vec<(f64, f64)> {
         self.region.bounds.clone()
     }
 
-    fn x_bounds(&self) -> Vec<Interval> {
+    fn x_bounds(&self) -> Vec<(f64, f64)> {
         self.region.x_bounds.clone()
     }
 

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fabproj::labelled::LabelledSettings;
-use fabproj::set::{Counted, Interval, Set};
+use fabproj::set::{LabelledSettings, Set};
 use fabproj::solve::{GapPlan, Problem, SolveSettings, train_with as train_solver};
 use fabproj::{Checkpoints, Event, Session, Settings, TrainError, train_with};
 use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError};
@@ -59,8 +58,8 @@ pub fn train(
     preset: &str,
     seed: u64,
     progress: Option<Py<PyAny>>,
-    bounds: Option<Vec<Interval>>,
-    x_bounds: Option<Vec<Interval>>,
+    bounds: Option<Vec<(f64, f64)>>,
+    x_bounds: Option<Vec<(f64, f64)>>,
     name: Option<String>,
     names: Option<Vec<String>>,
     x_names: Option<Vec<String>>,
@@ -180,7 +179,7 @@ impl Task {
         checkpoints: &Checkpoints,
     ) -> Result<Model, TrainError> {
         let session = Session::new()
-            .observe(outside)
+            .observe(|event| outside.tell(event))
             .stop(&outside.stop)
             .checkpoints(checkpoints);
         let (source, settings) = match self {
@@ -214,11 +213,10 @@ fn projector(
     samples: Option<usize>,
     session: &Session,
 ) -> Result<Model, TrainError> {
-    let counted = Counted::new(set);
-    let mut model = train_with(&counted, settings, session)?;
-    let plan = settings.plan(counted.queries(), model.projector().charts());
+    let mut model = train_with(set, settings, session)?;
+    let plan = settings.plan(session.queries(), model.projector().charts());
     let samples = samples.unwrap_or(plan.samples);
-    model.certify(&counted, &fabproj::Plan { samples, ..plan })?;
+    model.certify(set, &fabproj::Plan { samples, ..plan })?;
     Ok(Model::of(Arc::new(model)))
 }
 

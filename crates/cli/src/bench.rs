@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
-use fabproj::core::Frame;
-use fabproj::core::RawOutcome;
-use fabproj::set::Interval;
-use fabproj::solve::{Answer, Distribution, Functions, Problem, Solver, SolverModel};
+use fabproj::core::{Answer, Frame, RawOutcome};
+use fabproj::solve::{Functions, Problem, Solver, SolverModel};
 use fabproj::{Model, Projector};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -80,7 +78,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         Loaded::Solver(model) => {
             let problem = find::problem_for(&model, &arguments.model, None)?;
             let solver = model.solver(&problem)?;
-            let x = solver_inputs(&model, &problem, common.seed);
+            let x = solver_inputs(&problem, common.seed);
             let mut measured = solver_latency(&solver, &x, arguments.calls)?;
             for rows in SOLVER_BATCHES {
                 let rate = solver_rate(&solver, &x, rows)?;
@@ -137,7 +135,7 @@ impl Inputs {
             }
         };
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut rows = |bounds: &[Interval]| -> Vec<f32> {
+        let mut rows = |bounds: &[(f64, f64)]| -> Vec<f32> {
             let rows = (0..INPUTS).flat_map(|_| bounds.iter());
             rows.map(|(low, high)| (low + (high - low) * rng.random::<f64>()) as f32)
                 .collect()
@@ -156,7 +154,7 @@ impl Inputs {
 }
 
 /// Twice the units around the centre of a frame.
-fn around(frame: &Frame) -> Vec<Interval> {
+fn around(frame: &Frame) -> Vec<(f64, f64)> {
     let parts = frame.centre.iter().zip(&frame.scale);
     let parts = parts.map(|(c, s)| (f64::from(*c), 2.0 * f64::from(*s)));
     parts.map(|(c, s)| (c - s, c + s)).collect()
@@ -173,25 +171,14 @@ pub fn quick_solver_latency(
     problem: &Problem,
     calls: usize,
 ) -> Result<Measured> {
-    solver_latency(
-        &model.solver(problem)?,
-        &solver_inputs(model, problem, 0),
-        calls,
-    )
+    solver_latency(&model.solver(problem)?, &solver_inputs(problem, 0), calls)
 }
 
 /// Rows of x as a solver is trained for.
-fn solver_inputs(model: &SolverModel, problem: &Problem, seed: u64) -> Vec<f64> {
-    if let Distribution::Rows(rows) = problem.distribution()
-        && !rows.is_empty()
-    {
-        let numbers = INPUTS * problem.x_dim();
-        return rows.iter().copied().cycle().take(numbers).collect();
-    }
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let rows = (0..INPUTS).flat_map(|_| &model.weights().x_range);
-    rows.map(|(low, high)| low + (high - low) * rng.random::<f64>())
-        .collect()
+fn solver_inputs(problem: &Problem, seed: u64) -> Vec<f64> {
+    let rows = problem.draw_x(INPUTS, seed);
+    let numbers = INPUTS * problem.x_dim();
+    rows.iter().copied().cycle().take(numbers).collect()
 }
 
 fn solver_latency<F: Functions>(solver: &Solver<F>, x: &[f64], calls: usize) -> Result<Measured> {

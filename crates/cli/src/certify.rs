@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use fabproj::solve::{GapPlan, SolverModel};
-use fabproj::{Certificate, CoverageGrid, Inputs, Model, Plan, Slice, certify};
+use fabproj::{Certificate, CoverageGrid, Inputs, Model, Plan, Slice};
 
 use crate::failure::wrong_usage;
 use crate::find::{self, Loaded};
@@ -95,7 +95,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
             guarding: Some(&guarding),
             ..plan
         };
-        certify(&set, model.projector(), &plan)?
+        model.certify(&set, &plan)?.clone()
     };
     // A reader who has closed the pipe does not stop the certificate from being saved.
     let printed = match common.json {
@@ -358,19 +358,17 @@ pub fn empty(certificate: &Certificate) -> Option<String> {
 /// The shares of each coordinate's slices in a line.
 fn slices(certificate: &Certificate) -> String {
     let single = certificate.slices.iter();
-    let single = single.filter_map(|slice| match slice.intervals.as_slice() {
-        [interval] => Some((interval, slice)),
-        _ => None,
-    });
+    let single = single.filter(|slice| slice.intervals.len() == 1);
+    let single = single.flat_map(|slice| slice.intervals.keys().map(move |name| (name, slice)));
     let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
-    for (interval, slice) in single {
+    for (name, slice) in single {
         let share = match slice.share.samples {
             0 => "empty".to_owned(),
             _ => percent(slice.share.feasible),
         };
         match lines.last_mut() {
-            Some((name, shares)) if *name == interval.name => shares.push(share),
-            _ => lines.push((&interval.name, vec![share])),
+            Some((last, shares)) if *last == name => shares.push(share),
+            _ => lines.push((name, vec![share])),
         }
     }
     let lines = lines

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use fabproj::labelled::is_labelled_file;
-use fabproj::set::{Description, Set, SetError, built_in, from_file};
+use fabproj::set::{Description, Set, SetError, built_in, from_file, is_labelled_file};
 use fabproj::solve::{Problem, SolverModel};
 use fabproj::{FileError, Model};
 

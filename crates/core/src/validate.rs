@@ -6,18 +6,24 @@ use alloc::string::String;
 use crate::latent::LatentError;
 use crate::weights::{Anchor, Chart, Frame, Layer, Network, Weights};
 
-/// The widest layer, and the largest dimension of y, of x and of a latent.
-pub const MAX_WIDTH: usize = 4096;
-/// The deepest network.
-pub const MAX_LAYERS: usize = 64;
+pub(crate) const MAX_WIDTH: usize = 4096;
+pub(crate) const MAX_LAYERS: usize = 64;
 /// The most charts of a model.
-pub const MAX_CHARTS: usize = 1024;
+pub(crate) const MAX_CHARTS: usize = 1024;
 /// The most decoders of a chart.
-pub const MAX_DECODERS: usize = 64;
+pub(crate) const MAX_DECODERS: usize = 64;
 /// The most anchors of a model.
-pub const MAX_ANCHORS: usize = 65_536;
-/// The largest dimension of a y that obeys equations.
-pub const MAX_EQUATIONS_DIM: usize = 1024;
+pub(crate) const MAX_ANCHORS: usize = 65_536;
+pub(crate) const MAX_EQUATIONS_DIM: usize = 1024;
+
+impl Weights {
+    /// The widest layer, and the largest dimension of y, of x and of a latent.
+    pub const MAX_WIDTH: usize = MAX_WIDTH;
+    /// The deepest network.
+    pub const MAX_LAYERS: usize = MAX_LAYERS;
+    /// The largest dimension of a y that obeys equations.
+    pub const MAX_EQUATIONS_DIM: usize = MAX_EQUATIONS_DIM;
+}
 
 /// Why weights cannot run. `part` names the place, such as `charts[0].encoder.layers[2].bias`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

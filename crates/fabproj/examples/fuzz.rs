@@ -18,8 +18,7 @@ use std::time::{Duration, Instant};
 
 use fabproj::Model;
 use fabproj::core::{LatentSet, Weights};
-use fabproj::labelled::{Columns, LabelledData};
-use fabproj::set::{built_in, from_toml};
+use fabproj::set::{Columns, LabelledData, built_in, from_toml};
 use fabproj::solve::{self, Problem, SolveSettings, SolverModel};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};

@@ -28,10 +28,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use fabproj::set::{Counted, Set, built_in, from_file};
-use fabproj::{
-    Certificate, ChartShares, Event, Observer, Plan, Session, Settings, Share, train_with,
-};
+use fabproj::set::{Set, built_in, from_file};
+use fabproj::{Certificate, ChartShares, Event, Plan, Session, Settings, Share, train_with};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -286,8 +284,8 @@ struct Stopwatch {
     candidates: Mutex<Vec<(String, f64)>>,
 }
 
-impl Observer for Stopwatch {
-    fn observe(&self, event: &Event) {
+impl Stopwatch {
+    fn watch(&self, event: &Event) {
         let (Ok(mut started), Ok(mut candidates)) = (self.started.lock(), self.candidates.lock())
         else {
             return;
@@ -300,9 +298,7 @@ impl Observer for Stopwatch {
             _ => {}
         }
     }
-}
 
-impl Stopwatch {
     fn seconds(&self, candidate: &str) -> f64 {
         let Ok(candidates) = self.candidates.lock() else {
             return f64::NAN;
@@ -313,12 +309,13 @@ impl Stopwatch {
 }
 
 fn train(name: &str, preset: &str, settings: &Settings) -> Outcome<Run> {
-    let set = Counted::new(find(name)?);
+    let set = find(name)?;
     let stopwatch = Stopwatch::default();
     let started = cpu_seconds();
-    let mut model = train_with(&set, settings, &Session::new().observe(&stopwatch))?;
+    let session = Session::new().observe(|event| stopwatch.watch(event));
+    let mut model = train_with(&set, settings, &session)?;
     let cpu_seconds = cpu_seconds() - started;
-    let queries = set.queries();
+    let queries = session.queries();
     let summary: Value = serde_json::from_str(&model.record().training_json())?;
     let tried = summary["candidates"].as_array().ok_or("no candidates")?;
     let mut tried = tried.iter().rev();

@@ -26,10 +26,10 @@
 //! | to | use |
 //! |---|---|
 //! | say what is feasible | [`set`]: [built-in sets](set::built_in), [files](set::from_file), closures ([`FnSet`](set::FnSet)), set algebra, or your own [`Set`](set::Set) |
-//! | learn what is feasible from data | [`labelled`] |
+//! | learn what is feasible from data | [`LabelledData`](set::LabelledData) |
 //! | train | [`train`](fn@train); to watch, stop and resume: [`train_with`] with a [`Session`] |
 //! | answer a problem, a set with an objective | [`solve`] |
-//! | know how good it is | [`certify`](fn@certify), [`Model::certify`] |
+//! | know how good it is | [`Model::certify`] |
 //! | save and load | [`Model`] |
 //! | run | [`Projector`], [`Guard`]; the crate `fabproj-core`, which [`core`] is, has them alone, with their errors and calls without allocation |
 
@@ -37,7 +37,6 @@
 
 mod certify;
 mod data;
-pub mod labelled;
 mod model;
 pub mod set;
 pub mod solve;
@@ -51,12 +50,11 @@ pub use fabproj_core::{Guard, Membership, Outcome, Projector};
 
 pub use self::certify::{
     Certificate, CertifyError, ChartShares, CoverageGrid, Inputs, Plan, Share, Slice,
-    SliceInterval, certify,
 };
 pub use self::model::{FileError, Model, Record};
 pub use self::train::{
-    Checkpoints, Event, LatentKind, Observer, Recipe, Session, Settings, TrainError, Trained,
-    train, train_with,
+    Checkpoints, Event, LatentKind, Recipe, Session, Settings, TrainError, Trained, train,
+    train_with,
 };
 
 /// The code of the repository's front page, run with the other examples.

@@ -295,10 +295,33 @@ impl Model {
         self.record.set().set()
     }
 
-    /// Measures how often the projector is right and keeps the certificate in the record.
+    /// Measures how often the projector is right, and keeps the certificate in the record.
+    ///
+    /// The same plan gives the same certificate, whatever the number of threads. A bad projector is not an
+    /// error: the certificate says so.
     ///
     /// # Errors
     /// [`CertifyError`] when the set or the plan does not fit.
+    ///
+    /// ```
+    /// use fabproj::core::{LatentSet, Weights};
+    /// use fabproj::{Inputs, Model, Plan};
+    ///
+    /// // Networks that are the identity, and a latent set that is a ring within the ring.
+    /// let latent = LatentSet::Shell { inner: 1.01, outer: 1.99, smooth: None };
+    /// let ring = fabproj::set::built_in("concentric-circles")?;
+    /// let mut model = Model::new(Weights::identity(2, latent), &ring)?;
+    /// let plan = Plan { samples: 2000, ..Plan::default() };
+    /// let certificate = model.certify(&ring, &plan)?;
+    /// assert_eq!(certificate.raw_feasible, 1.0);
+    /// assert!(certificate.raw_lower_bound > 0.997);
+    ///
+    /// // On the inputs that your application has.
+    /// let inputs = Inputs::Rows { name: "two proposals", y: &[0.1, 0.2, 1.5, 0.0], x: &[] };
+    /// let certificate = model.certify(&ring, &Plan { inputs, ..plan })?;
+    /// assert_eq!((certificate.samples, certificate.raw_failures), (2, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn certify(&mut self, set: &dyn Set, plan: &Plan) -> Result<&Certificate, CertifyError> {
         let certificate = certify(set, &self.projector, plan)?;
         Ok(self.record.certificate.insert(certificate))

@@ -1,6 +1,5 @@
 //! A panel for many dimensions: one input and its projection, coordinate by coordinate.
 
-use fabproj::set::Interval;
 use plotters::prelude::*;
 
 use crate::axes::Axes;
@@ -19,7 +18,7 @@ pub fn draw(
     area: &Area<'_>,
     title: &str,
     names: &[String],
-    bounds: &[Interval],
+    bounds: &[(f64, f64)],
     projected: &Projected,
 ) -> Result<()> {
     let (input, output, unit) = comparable(bounds, projected);
@@ -59,7 +58,7 @@ pub fn draw(
 }
 
 /// Input and output in units that one axis can show, and the unit's name.
-fn comparable(bounds: &[Interval], projected: &Projected) -> (Vec<f64>, Vec<f64>, &'static str) {
+fn comparable(bounds: &[(f64, f64)], projected: &Projected) -> (Vec<f64>, Vec<f64>, &'static str) {
     let widths = || bounds.iter().map(|(low, high)| high - low);
     let (least, most) = (
         widths().fold(f64::INFINITY, f64::min),

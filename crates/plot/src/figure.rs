@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use fabproj::Model;
-use fabproj::set::{Interval, Set};
+use fabproj::set::Set;
 use fabproj::support::{confidence, percent};
 
 use crate::canvas::{Area, Look, sheet, units, write};
@@ -131,7 +131,7 @@ fn with_arrows(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-fn region(bounds: &[Interval], first: usize, second: usize) -> [Range<f64>; 2] {
+fn region(bounds: &[(f64, f64)], first: usize, second: usize) -> [Range<f64>; 2] {
     [first, second].map(|index| bounds[index].0..bounds[index].1)
 }
 

@@ -2,7 +2,7 @@
 
 use fabproj::Projector;
 use fabproj::core::Workspace;
-use fabproj::set::{Interval, Set};
+use fabproj::set::Set;
 use fabproj_nn::sample;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -54,7 +54,7 @@ impl<'a> Source<'a> {
     }
 
     /// A point drawn uniformly from bounds.
-    fn uniform(&mut self, bounds: &[Interval]) -> Vec<f64> {
+    fn uniform(&mut self, bounds: &[(f64, f64)]) -> Vec<f64> {
         let rng = &mut self.rng;
         bounds
             .iter()

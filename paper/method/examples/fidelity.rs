@@ -13,7 +13,7 @@ use std::error::Error;
 
 use fab_method::{PaperSettings, PaperTraining, PhaseOne};
 use fabproj::set::{Set, built_in};
-use fabproj::{Certificate, Plan, Projector, Session, certify};
+use fabproj::{Certificate, Model, Plan, Session};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -162,7 +162,9 @@ fn train(
     };
     Ok(Reached {
         score: trained.summary.score.unwrap_or(f64::NAN),
-        certificate: certify(set, &Projector::new(&trained.weights)?, &plan)?,
+        certificate: Model::new(trained.weights, set)?
+            .certify(set, &plan)?
+            .clone(),
     })
 }
 

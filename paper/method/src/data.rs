@@ -10,8 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use fabproj::labelled::LabelledData;
-use fabproj::set::{Description, Interval, Set, label, moon_points};
+use fabproj::set::{Description, LabelledData, Set, label, moon_points};
 
 use crate::error::PaperError;
 
@@ -225,7 +224,7 @@ pub fn split(mut rows: Vec<usize>, share: f64, seed: u64) -> Result<Split, Paper
 /// Where a set's points come from.
 enum Source {
     /// Uniform in a box.
-    Box(Vec<Interval>),
+    Box(Vec<(f64, f64)>),
     /// Uniform in a ball around the origin.
     Ball { dim: usize, radius: f64 },
     /// Half moon points, half uniform in a box around them, labelled by where they come from.
@@ -278,7 +277,7 @@ impl Source {
     }
 }
 
-fn fill_uniform(bounds: &[Interval], rows: usize, random: &mut ChaCha8Rng, out: &mut Vec<f32>) {
+fn fill_uniform(bounds: &[(f64, f64)], rows: usize, random: &mut ChaCha8Rng, out: &mut Vec<f32>) {
     for _ in 0..rows {
         out.extend(
             bounds

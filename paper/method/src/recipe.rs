@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use fabproj::labelled::LabelledData;
-use fabproj::set::{Set, SetError};
+use fabproj::set::{LabelledData, Set, SetError};
 use fabproj::{Recipe, Session, TrainError, Trained};
 
 use crate::data::PaperData;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use fabproj::labelled::LabelledData;
-use fabproj::set::Set;
+use fabproj::set::{LabelledData, Set};
 use fabproj::{Event, Session, TrainError};
 use fabproj_core::Weights;
 

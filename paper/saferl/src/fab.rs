@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use fab_method::{LossWeights, PaperSettings, PaperTraining};
 use fabproj::Session;
-use fabproj::labelled::LabelledData;
+use fabproj::set::LabelledData;
 use fabproj_core::{Frame, Projector, Weights};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};

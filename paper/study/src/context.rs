@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use fab_method::{Paper, PaperSettings};
-use fabproj::{Event, Model, Observer, Projector, Session, Settings, train_with};
+use fabproj::{Event, Model, Projector, Session, Settings, train_with};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -84,12 +84,14 @@ impl<T: Clone> Cache<T> {
     }
 }
 
+type Observer<'a> = dyn Fn(&Event) + Sync + 'a;
+
 /// What the tasks of a study share.
 pub struct Context<'a> {
     effort: Effort,
     protocol: Protocol,
     store: Option<&'a Store>,
-    observer: Option<&'a dyn Observer>,
+    observer: Option<Box<Observer<'a>>>,
     stop: Option<&'a AtomicBool>,
     /// Held for writing while something is timed.
     timing: RwLock<()>,
@@ -135,9 +137,9 @@ impl<'a> Context<'a> {
 
     /// Sets the observer of progress and warnings.
     #[must_use]
-    pub fn with_observer(self, observer: &'a dyn Observer) -> Self {
+    pub fn with_observer(self, observer: impl Fn(&Event) + Sync + 'a) -> Self {
         Self {
-            observer: Some(observer),
+            observer: Some(Box::new(observer)),
             ..self
         }
     }
@@ -343,8 +345,8 @@ impl<'a> Context<'a> {
 
     /// Tells the observer.
     pub(crate) fn emit(&self, event: &Event) {
-        if let Some(observer) = self.observer {
-            observer.observe(event);
+        if let Some(observer) = &self.observer {
+            observer(event);
         }
     }
 

@@ -14,7 +14,7 @@ use std::time::Instant;
 use fab_method::{
     LossWeights, Paper, PaperSettings, PaperSummary, PaperTraining, PhaseOne, grid, select_released,
 };
-use fabproj::{Model, Plan as CertificatePlan, certify, train_with};
+use fabproj::{Model, Plan as CertificatePlan, train_with};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -297,7 +297,7 @@ impl Search {
             seed: self.key.seed,
             ..CertificatePlan::default()
         };
-        let certificate = certify(self.set.set(), model.projector(), &plan)?;
+        let certificate = model.clone().certify(self.set.set(), &plan)?.clone();
         let trial = Trial {
             weights,
             score: summary.and_then(|summary| summary.score).unwrap_or(0.0),

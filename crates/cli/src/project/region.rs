@@ -1,7 +1,7 @@
 //! The region that a model was trained for.
 
 use fabproj::Model;
-use fabproj::set::{Interval, Set};
+use fabproj::set::Set;
 use fabproj::solve::SolverModel;
 
 use crate::show::number;
@@ -12,8 +12,8 @@ const ROUNDING: f64 = 1e-9;
 /// The intervals of y and x that inputs were drawn from in training.
 pub struct Region {
     names: Vec<String>,
-    y: Vec<Interval>,
-    x: Vec<Interval>,
+    y: Vec<(f64, f64)>,
+    x: Vec<(f64, f64)>,
 }
 
 impl Region {
@@ -43,7 +43,7 @@ impl Region {
     /// The first number of a row that is outside, in words.
     pub fn outside(&self, y: &[f64], x: &[f64]) -> Option<String> {
         let values = y.iter().zip(&self.y).chain(x.iter().zip(&self.x));
-        let is_outside = |value: f64, (low, high): Interval| {
+        let is_outside = |value: f64, (low, high): (f64, f64)| {
             let space = ROUNDING * (high - low);
             value < low - space || value > high + space
         };

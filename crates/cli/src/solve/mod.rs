@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use fabproj::solve::{Answer, Functions, Solver, SolverModel};
+use fabproj::core::Answer;
+use fabproj::solve::{Functions, Solver, SolverModel};
 use serde_json::json;
 
 use crate::failure::wrong_usage;

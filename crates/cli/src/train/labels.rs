@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use fabproj::labelled::{
+use fabproj::set::{
     Calibration, Columns, LabelledData, LabelledSettings, LearnedRecord, is_labelled_file,
 };
 

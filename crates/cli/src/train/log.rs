@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use fabproj::Event;
 use fabproj::support::target_of;
-use fabproj::{Event, Observer};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -50,6 +50,34 @@ impl Log {
         self.write(json!({ "event": "saved", "model": model.display().to_string() }));
     }
 
+    /// Writes an event of the training.
+    pub fn event(&self, event: &Event) {
+        self.write(match event {
+            Event::Stage { name } => json!({ "event": "stage", "name": name }),
+            Event::Progress {
+                unit,
+                step,
+                steps,
+                done,
+                losses,
+            } => json!({
+                "event": "progress",
+                "unit": unit,
+                "step": step,
+                "steps": steps,
+                "done": done,
+                "losses": named(losses.iter().map(|(name, value)| (*name, f64::from(*value)))),
+            }),
+            Event::Measured { candidate, figures } => json!({
+                "event": "measured",
+                "candidate": candidate,
+                "figures": named(figures.iter().copied()),
+            }),
+            Event::Warning { message } => json!({ "event": "warning", "message": message }),
+            _ => return,
+        });
+    }
+
     /// Writes one object.
     pub fn write(&self, mut line: Value) {
         if let Value::Object(fields) = &mut line {
@@ -86,35 +114,6 @@ fn end_of_lines(file: &mut File) -> io::Result<u64> {
         end -= 1;
     }
     Ok(end)
-}
-
-impl Observer for Log {
-    fn observe(&self, event: &Event) {
-        self.write(match event {
-            Event::Stage { name } => json!({ "event": "stage", "name": name }),
-            Event::Progress {
-                unit,
-                step,
-                steps,
-                done,
-                losses,
-            } => json!({
-                "event": "progress",
-                "unit": unit,
-                "step": step,
-                "steps": steps,
-                "done": done,
-                "losses": named(losses.iter().map(|(name, value)| (*name, f64::from(*value)))),
-            }),
-            Event::Measured { candidate, figures } => json!({
-                "event": "measured",
-                "candidate": candidate,
-                "figures": named(figures.iter().copied()),
-            }),
-            Event::Warning { message } => json!({ "event": "warning", "message": message }),
-            _ => return,
-        });
-    }
 }
 
 fn named<'n>(values: impl Iterator<Item = (&'n str, f64)>) -> Map<String, Value> {

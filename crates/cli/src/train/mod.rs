@@ -15,8 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use fabproj::labelled::{LabelledData, is_labelled_file};
-use fabproj::set::{Counted, Set};
+use fabproj::set::{LabelledData, Set, is_labelled_file};
 use fabproj::support::is_same_file;
 use fabproj::{Checkpoints, Model, Plan, Recipe, Session, Settings, train_with};
 use serde_json::{Value, json};
@@ -144,7 +143,7 @@ pub fn train(
         recipe,
         advice,
         max_queries,
-        set: Counted::new(task.find_set(common)?),
+        set: task.find_set(common)?,
         model,
     };
     training.run()
@@ -180,7 +179,7 @@ impl Task {
         let rows = count(points.rows());
         common.note(format_args!("learning the set from {rows} labelled points"));
         let progress = Progress::new(common.quiet);
-        let session = Session::new().observe(&progress);
+        let session = Session::new().observe(|event| progress.show(event));
         let name = Path::new(self.set()).file_name().unwrap_or_default();
         let name = name.to_string_lossy();
         let learned = points.learn(&name, &settings, common.seed, &session);
@@ -250,7 +249,7 @@ struct Training<'a> {
     recipe: &'a dyn Recipe,
     advice: &'static str,
     max_queries: Option<u64>,
-    set: Counted<Arc<dyn Set>>,
+    set: Arc<dyn Set>,
     model: PathBuf,
 }
 
@@ -270,8 +269,11 @@ impl Training<'_> {
         });
         let summary = place.run(
             start,
-            |session| train_with(&self.set, self.recipe, session),
-            |model, log| self.complete(model, log, started),
+            |session| {
+                let model = train_with(&self.set, self.recipe, session)?;
+                Ok((model, session.queries()))
+            },
+            |(model, queries), log| self.complete(model, queries, log, started),
         )?;
         finish(summary, |summary| summary.print(self.common))
     }
@@ -291,12 +293,16 @@ impl Training<'_> {
     }
 
     /// Certifies and saves what was trained.
-    fn complete(&self, mut model: Model, log: &Log, started: Instant) -> Result<Summary> {
+    fn complete(
+        &self,
+        mut model: Model,
+        queries: u64,
+        log: &Log,
+        started: Instant,
+    ) -> Result<Summary> {
         let training_seconds = started.elapsed().as_secs_f64();
-        let training_queries = self.set.queries();
-        let plan = self.plan(training_queries, model.projector().charts());
+        let plan = self.plan(queries, model.projector().charts());
         let certificate = model.certify(&self.set, &plan)?.clone();
-        let queries = (training_queries, self.set.queries() - training_queries);
         place::saved(&self.model, model.save(&self.model))?;
         log.certified(&certificate, &self.model);
         let mut files = vec![self.model.clone(), log.path.clone()];

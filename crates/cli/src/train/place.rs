@@ -36,8 +36,8 @@ impl Place<'_> {
         log.write(start);
         let progress = Progress::new(self.common.quiet);
         let session = Session::new()
-            .observe(&progress)
-            .observe(&log)
+            .observe(|event| progress.show(event))
+            .observe(|event| log.event(event))
             .checkpoints(&checkpoints)
             .stop(interrupt::stop_soon(farewell(self.model))?);
         self.check_identity(&session)?;

@@ -1,6 +1,6 @@
 //! The progress of a training.
 
-use fabproj::{Event, Observer};
+use fabproj::Event;
 
 use crate::bar::Bar;
 use crate::show;
@@ -20,10 +20,9 @@ impl Progress {
     pub fn finish(&self) {
         self.0.finish();
     }
-}
 
-impl Observer for Progress {
-    fn observe(&self, event: &Event) {
+    /// Shows an event.
+    pub fn show(&self, event: &Event) {
         match event {
             Event::Stage { name } => self.0.show((*name).to_owned()),
             Event::Progress {

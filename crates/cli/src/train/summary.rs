@@ -30,8 +30,8 @@ pub struct Summary {
     pub files: Vec<PathBuf>,
     /// What to try where the model falls short.
     pub advice: &'static str,
-    /// Membership queries of the training, and of the certificate.
-    pub queries: (u64, u64),
+    /// Membership queries of the training.
+    pub queries: u64,
 }
 
 impl Summary {
@@ -54,8 +54,8 @@ impl Summary {
                 "certificate": self.certificate,
                 "training": training,
                 "met_goals": self.model.met_goals(),
-                "queries": self.queries.0,
-                "certificate_queries": self.queries.1,
+                "queries": self.queries,
+                "certificate_queries": self.certificate.queries,
                 "statistical": self.certificate.statistical,
                 "learned": self.model.record().learned(),
                 "warnings": warnings,
@@ -139,8 +139,8 @@ impl Summary {
                 "membership queries",
                 format!(
                     "{} in training, {} for the certificate",
-                    count(self.queries.0 as usize),
-                    count(self.queries.1 as usize)
+                    count(self.queries as usize),
+                    count(self.certificate.queries as usize)
                 ),
             ),
             row("written", files.join("\n")),

@@ -29,19 +29,19 @@ pub use solver::{read_solver_with, write_solver_with};
 pub use write::{WriteError, write_with};
 
 /// The version of the format that this library writes, and the only one that it reads.
-pub const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 2;
 /// The largest model file.
 pub const MAX_BYTES: usize = 256 << 20;
 /// The largest safetensors header, which holds the metadata.
 pub const MAX_HEADER_BYTES: usize = 4 << 20;
 /// The most tensors of a file.
-pub const MAX_TENSORS: usize = 16_384;
+pub(crate) const MAX_TENSORS: usize = 16_384;
 /// The most arrays and objects of the metadata's JSON object.
 const MAX_CONTAINERS: usize = 32_768;
 /// The most values of the metadata's JSON object.
 const MAX_VALUES: usize = 262_144;
 /// The key of the metadata entry.
-pub const METADATA_KEY: &str = "fabproj";
+pub(crate) const METADATA_KEY: &str = "fabproj";
 
 /// Why bytes are not a model file. Texts of the JSON and safetensors readers are kept as they are.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

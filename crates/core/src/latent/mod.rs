@@ -332,6 +332,3 @@ fn softmax_vjp(latent: &[f32], sharpness: f32, cotangent: &mut [f32]) {
         *c = (sharpness * (weight(*z) / sum) * (f64::from(*c) - dot / sum)) as f32;
     }
 }
-
-#[cfg(test)]
-mod tests;

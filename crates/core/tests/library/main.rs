@@ -6,6 +6,7 @@ mod equations;
 mod gradient;
 mod guard_is_always_feasible;
 mod guard_of_sets_that_may_be_empty;
+mod latent;
 mod misuse;
 mod model_bytes;
 mod no_allocation;

@@ -2,51 +2,10 @@
 
 use fabproj::set::Equation;
 use fabproj::solve::{Functions, Problem};
-use rand_mt::Mt as Mt19937;
 
-/// NumPy's `RandomState`: the numbers that the papers' generators draw.
-pub struct RandomState {
-    generator: Mt19937,
-    kept: Option<f64>,
-}
+mod random_state;
 
-impl RandomState {
-    pub fn new(seed: u32) -> Self {
-        Self {
-            generator: Mt19937::new(seed),
-            kept: None,
-        }
-    }
-
-    /// `rand()`
-    pub fn unit(&mut self) -> f64 {
-        let (a, b) = (
-            self.generator.next_u32() >> 5,
-            self.generator.next_u32() >> 6,
-        );
-        (f64::from(a) * 67_108_864.0 + f64::from(b)) / 9_007_199_254_740_992.0
-    }
-
-    /// `normal()`: the polar method, whose second number is kept.
-    pub fn normal(&mut self) -> f64 {
-        if let Some(kept) = self.kept.take() {
-            return kept;
-        }
-        loop {
-            let (a, b) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
-            let square = a * a + b * b;
-            if square < 1.0 && square != 0.0 {
-                let factor = (-2.0 * square.ln() / square).sqrt();
-                self.kept = Some(factor * a);
-                return factor * b;
-            }
-        }
-    }
-
-    pub fn many(&mut self, count: usize, mut one: impl FnMut(&mut Self) -> f64) -> Vec<f64> {
-        (0..count).map(|_| one(self)).collect()
-    }
-}
+pub use random_state::RandomState;
 
 /// Minimise ½ Σ q_i y_i² + Σ p_i y_i (or p_i sin y_i) with A y = x and ½ Σ_j H_ij y_j² + G_i y ≤ h_i.
 #[derive(Clone)]
@@ -72,7 +31,7 @@ impl Family {
         let q = random.many(dim, RandomState::unit);
         let p = random.many(dim, RandomState::unit);
         let a = random.many(equations * dim, RandomState::normal);
-        let x = random.many(10_000 * equations, |random| 2.0 * random.unit() - 1.0);
+        let x = random.many(10_000 * equations, RandomState::signed);
         let g = random.many(rows * dim, RandomState::normal);
         let h = reach(&g, &a, dim, equations, 1.0);
         let (curvature, x_limit) = (Vec::new(), 1.0);
@@ -93,12 +52,11 @@ impl Family {
     pub fn qcqp(sizes: [usize; 3], seed: u32) -> Self {
         let [dim, equations, rows] = sizes;
         let mut random = RandomState::new(seed);
-        let signed = |random: &mut RandomState| 2.0 * random.unit() - 1.0;
         let q = random.many(dim, |random| 0.5 * random.unit());
-        let p = random.many(dim, signed);
-        let a = random.many(equations * dim, signed);
+        let p = random.many(dim, RandomState::signed);
+        let a = random.many(equations * dim, RandomState::signed);
         let x = random.many(2_000 * equations, |random| random.unit() - 0.5);
-        let g = random.many(rows * dim, signed);
+        let g = random.many(rows * dim, RandomState::signed);
         let h = reach(&g, &a, dim, equations, 1.0);
         let curvature = random.many(rows * dim, |random| 0.1 * random.unit());
         Self {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Inputs, lower_bound};
+use crate::set::Interval;
 
 /// How often a projector is right, measured on fresh draws.
 ///
@@ -19,6 +20,9 @@ pub struct Certificate {
     pub seed: u64,
     /// Each lower bound holds with this probability.
     pub confidence: f64,
+    /// Membership queries that it took; 0 in certificates of earlier builds.
+    #[serde(default)]
+    pub queries: u64,
 
     /// The distribution that the inputs were drawn from.
     #[serde(default = "uniform")]
@@ -171,8 +175,8 @@ fn one() -> usize {
 pub struct Slice {
     /// Where it is, in words: `ox in [0.75, 1.13]`.
     pub name: String,
-    /// The same in numbers: one interval, or two for a cell.
-    pub intervals: Vec<SliceInterval>,
+    /// The same in numbers, by the name of the coordinate: one interval, or two for a cell.
+    pub intervals: BTreeMap<String, Interval>,
     /// The projections of its inputs. The bounds of all slices hold *together* with the certificate's
     /// confidence.
     #[serde(flatten)]
@@ -181,16 +185,4 @@ pub struct Slice {
     pub empty: usize,
     /// Mean distance from its infeasible inputs to their projections; null when there were none.
     pub mean_distance: Option<f64>,
-}
-
-/// A part of the range of one coordinate of x.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct SliceInterval {
-    /// The name of the coordinate.
-    pub name: String,
-    /// The lower end.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
 }

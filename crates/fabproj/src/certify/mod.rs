@@ -1,6 +1,6 @@
 //! How often is a projector right, and with which confidence?
 //!
-//! [`certify`] draws fresh points from declared distributions, projects them, and lets the set decide in f64.
+//! [`Model::certify`](crate::Model::certify) draws fresh points from declared distributions, projects them, and lets the set decide in f64.
 //! No point of the training is used.
 
 mod bound;
@@ -15,12 +15,12 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
-use fabproj_core::{CallError, Guard, Projector};
+use fabproj_core::{CallError, Guard, Projector, WeightsError};
 
 pub(crate) use self::bound::lower_bound;
-pub use self::certificate::{Certificate, ChartShares, CoverageGrid, Share, Slice, SliceInterval};
+pub use self::certificate::{Certificate, ChartShares, CoverageGrid, Share, Slice};
 use self::coverage::Coverage;
-use crate::set::{Set, SetError};
+use crate::set::{Counted, Set, SetError};
 
 /// Where the inputs of a certificate come from.
 #[derive(Clone, Copy, Default)]
@@ -153,7 +153,24 @@ pub enum CertifyError {
         /// Dimension of x.
         x_dim: usize,
     },
-    /// The set's equations contradict each other.
+    /// More samples than memory holds.
+    #[error("{samples} samples are too many: memory holds at most {most} for this problem")]
+    TooMany {
+        /// Samples of the plan.
+        samples: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// There is nothing to compare a solver's answers with.
+    #[error("no optimum was found at any of {tried} x: is this the problem of the solver?")]
+    NoOptimum {
+        /// How many x.
+        tried: usize,
+    },
+    /// The problem has other dimensions than the solver.
+    #[error(transparent)]
+    Solver(#[from] WeightsError),
+    /// The set or the problem is invalid: for example, its equations contradict each other.
     #[error(transparent)]
     Set(#[from] SetError),
     /// The projector refused a call.
@@ -161,39 +178,14 @@ pub enum CertifyError {
     Call(#[from] CallError),
 }
 
-/// Measures a projector against the set that it is meant for.
-///
-/// The same plan gives the same certificate, whatever the number of threads.
-///
-/// # Errors
-///
-/// [`CertifyError`] when the set does not fit the projector or the plan is invalid. A bad projector is not
-/// an error: the certificate says so.
-///
-/// ```
-/// use fabproj::core::{LatentSet, Weights};
-/// use fabproj::{Inputs, Plan, Projector, certify};
-///
-/// // A model whose networks are the identity and whose latent set is a ring within the ring.
-/// let latent = LatentSet::Shell { inner: 1.01, outer: 1.99, smooth: None };
-/// let projector = Projector::new(&Weights::identity(2, latent))?;
-/// let ring = fabproj::set::built_in("concentric-circles")?;
-/// let plan = Plan { samples: 2000, ..Plan::default() };
-/// let certificate = certify(&ring, &projector, &plan)?;
-/// assert_eq!(certificate.raw_feasible, 1.0);
-/// assert!(certificate.raw_lower_bound > 0.997);
-///
-/// // On the inputs that your application has.
-/// let inputs = Inputs::Rows { name: "two proposals", y: &[0.1, 0.2, 1.5, 0.0], x: &[] };
-/// let certificate = certify(&ring, &projector, &Plan { inputs, ..plan })?;
-/// assert_eq!((certificate.samples, certificate.raw_failures), (2, 0));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn certify(
+/// Measures a projector against a set.
+pub(crate) fn certify(
     set: &dyn Set,
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Certificate, CertifyError> {
+    let counted = Counted::new(set);
+    let set: &dyn Set = &counted;
     let guarding = plan.guarding.unwrap_or(set);
     check(set, projector, plan)?;
     check(guarding, projector, plan)?;
@@ -230,6 +222,7 @@ pub fn certify(
         set_hash: set.description().hash(),
         seed: plan.seed,
         confidence: plan.confidence,
+        queries: counted.queries(),
         inputs: plan.inputs.name().to_owned(),
         samples: plan.input_rows(set.dim()),
         empty: inputs.empty,

@@ -1,6 +1,5 @@
 //! Where in x is a projector right, and where is it not?
 
-use super::certificate::SliceInterval;
 use super::{Plan, Share, Slice};
 use crate::set::{Interval, Set};
 
@@ -76,11 +75,8 @@ impl Slices {
         let interval = |coordinate: usize, index: usize, parts: usize| {
             let (low, high) = bounds[coordinate];
             let at = |part: usize| low + (high - low) * part as f64 / parts as f64;
-            SliceInterval {
-                name: names.get(coordinate).cloned().unwrap_or_default(),
-                low: at(index),
-                high: at(index + 1),
-            }
+            let name = names.get(coordinate).cloned().unwrap_or_default();
+            (name, (at(index), at(index + 1)))
         };
         let slices = self.counts.iter().enumerate().map(|(index, count)| {
             let intervals = match index.checked_sub(SLICES * bounds.len()) {
@@ -93,7 +89,7 @@ impl Slices {
             let mean = |sum: f64| (count.infeasible > 0).then(|| sum / count.infeasible as f64);
             Slice {
                 name: intervals.iter().map(words).collect::<Vec<_>>().join(", "),
-                intervals,
+                intervals: intervals.into_iter().collect(),
                 share: Share::counted(count.samples, count.failures, confidence),
                 empty: count.empty,
                 mean_distance: mean(count.distance),
@@ -137,13 +133,10 @@ fn part((low, high): Interval, value: f64, parts: usize) -> usize {
 }
 
 /// With as many digits as tell the ends apart, and one more.
-fn words(interval: &SliceInterval) -> String {
-    let width = (interval.high - interval.low).max(f64::MIN_POSITIVE);
+fn words((name, (low, high)): &(String, Interval)) -> String {
+    let width = (high - low).max(f64::MIN_POSITIVE);
     let digits = (1.0 - width.log10().floor()).clamp(0.0, 12.0) as usize;
-    format!(
-        "{} in [{:.digits$}, {:.digits$}]",
-        interval.name, interval.low, interval.high
-    )
+    format!("{name} in [{low:.digits$}, {high:.digits$}]")
 }
 
 #[cfg(test)]
@@ -152,13 +145,7 @@ mod tests {
 
     #[test]
     fn names_have_the_digits_that_matter() {
-        let named = |low: f64, high: f64| {
-            words(&SliceInterval {
-                name: "load".to_owned(),
-                low,
-                high,
-            })
-        };
+        let named = |low: f64, high: f64| words(&("load".to_owned(), (low, high)));
         assert_eq!(named(0.75, 1.126), "load in [0.75, 1.13]");
         assert_eq!(named(-1500.0, -1100.0), "load in [-1500, -1100]");
         assert_eq!(named(0.002, 0.0025), "load in [0.00200, 0.00250]");

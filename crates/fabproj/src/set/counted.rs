@@ -7,23 +7,14 @@ use super::Set;
 use super::delegate::same_set;
 
 /// Counts the membership queries that a set answers.
-///
-/// ```
-/// use fabproj::Membership;
-/// use fabproj::set::{Counted, built_in};
-/// let set = Counted::new(built_in("torus")?);
-/// set.contains(&[1.5, 0.0, 0.0], &[]);
-/// assert_eq!(set.queries(), 1);
-/// # Ok::<(), fabproj::set::SetError>(())
-/// ```
-pub struct Counted<S> {
-    set: S,
+pub(crate) struct Counted<'a> {
+    set: &'a dyn Set,
     queries: AtomicU64,
 }
 
-impl<S: Set> Counted<S> {
+impl<'a> Counted<'a> {
     /// Starts counting at zero.
-    pub fn new(set: S) -> Self {
+    pub(crate) fn new(set: &'a dyn Set) -> Self {
         Self {
             set,
             queries: AtomicU64::new(0),
@@ -32,12 +23,12 @@ impl<S: Set> Counted<S> {
 
     /// How many membership queries were made so far, by all threads. Asking for violations and
     /// nearest points is not counted.
-    pub fn queries(&self) -> u64 {
+    pub(crate) fn queries(&self) -> u64 {
         self.queries.load(Ordering::Relaxed)
     }
 }
 
-impl<S: Set> Membership for Counted<S> {
+impl Membership for Counted<'_> {
     #[inline]
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         self.queries.fetch_add(1, Ordering::Relaxed);
@@ -55,6 +46,24 @@ impl<S: Set> Membership for Counted<S> {
     }
 }
 
-impl<S: Set> Set for Counted<S> {
+impl Set for Counted<'_> {
     same_set!(self => self.set);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::set::{Description, built_in, label};
+
+    #[test]
+    fn queries_are_counted_across_threads() {
+        let moons = built_in("two-moons").unwrap();
+        let set = Counted::new(&moons);
+        let points = vec![0.25_f32; 2 * 5000];
+        let labels = label(&set, &points, &[]).unwrap();
+        assert_eq!((labels.len(), set.queries()), (5000, 5000));
+        set.nearest(&[9.0, 9.0], &[], &mut [0.0; 2]);
+        assert_eq!(set.queries(), 5000);
+        assert_eq!(set.description(), Description::built_in("two-moons"));
+    }
 }

@@ -6,7 +6,7 @@ use super::vector::{dot, norm};
 use super::{Interval, Result, SetError};
 
 /// The most coordinates of a y that obeys equations.
-pub(super) const MAX_DIM: usize = fabproj_core::validate::MAX_EQUATIONS_DIM;
+pub(super) const MAX_DIM: usize = fabproj_core::Weights::MAX_EQUATIONS_DIM;
 /// A row that is this near to others (of length 1) is a combination of them.
 const DEPENDENT: f64 = 1e-10;
 /// How far the right-hand sides of dependent rows may differ, relative to their terms.

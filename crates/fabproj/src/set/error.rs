@@ -79,10 +79,18 @@ pub enum SetError {
         /// The length that was given.
         found: usize,
     },
-    /// An interval is empty, reversed or not finite.
-    #[error(
-        "{what} of coordinate {index}: [{low}, {high}] is not an interval with finite ends and positive length"
-    )]
+    /// A number in a list is NaN or infinite.
+    #[error("{what}[{index}] is {value}: replace or remove it")]
+    NotFinite {
+        /// What the list means.
+        what: &'static str,
+        /// The number's place in that list.
+        index: usize,
+        /// The number.
+        value: f64,
+    },
+    /// An interval is empty or reversed.
+    #[error("{what}[{index}]: the lower end {low} must be below the upper end {high}")]
     Interval {
         /// Which list the interval is in.
         what: &'static str,

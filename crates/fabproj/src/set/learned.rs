@@ -71,7 +71,7 @@ impl Calibration {
 /// of the feasible points.
 ///
 /// Its membership test has a [known error rate](Calibration). Made by
-/// [`LabelledData::learn`](crate::labelled::LabelledData::learn), or from a [model](crate::Model::set) that holds the discriminator.
+/// [`LabelledData::learn`](crate::set::LabelledData::learn), or from a [model](crate::Model::set) that holds the discriminator.
 pub struct Learned {
     description: Description,
     names: Vec<String>,

@@ -2,7 +2,8 @@
 //!
 //! [`built_in`] makes a set that the library knows, [`from_file`] one from constraints in a file,
 //! [`FnSet`] one from closures; [`and`](Set#method.and), `or`, `complement`, `affine` and `shrink` make new sets of
-//! given ones. [`LabelledData::learn`](crate::labelled::LabelledData::learn) makes one from labelled points.
+//! given ones. [`LabelledData::learn`] makes one from labelled points, whose test has a [known error
+//! rate](Calibration).
 
 mod algebra;
 mod arcs;
@@ -18,7 +19,7 @@ mod expression;
 mod extent;
 mod file;
 mod label;
-pub(crate) mod learned;
+mod learned;
 mod moons;
 mod problem;
 mod reduced;
@@ -31,10 +32,15 @@ mod vector;
 
 use fabproj_core::Membership;
 
+#[doc(hidden)]
+pub use crate::data::labelled::is_labelled_file;
+pub use crate::data::labelled::{Columns, LabelReport, LabelledData, LabelledError};
+pub use crate::train::labelled::LabelledSettings;
+
 pub(crate) use self::algebra::{Affine, Combined, Not, Shrink};
 pub use self::catalogue::{Entry, built_in, catalogue};
 pub use self::closure::FnSet;
-pub use self::counted::Counted;
+pub(crate) use self::counted::Counted;
 pub use self::description::Description;
 pub use self::equations::Equation;
 pub(crate) use self::equations::independent;
@@ -44,14 +50,15 @@ pub(crate) use self::file::{FileSet, parse_file};
 pub use self::file::{from_file, from_toml};
 #[doc(hidden)]
 pub use self::label::label;
-pub(crate) use self::learned::{Calibration, Discriminator, Learned, LearnedRecord, Scorer};
+pub use self::learned::{Calibration, Learned, LearnedRecord};
+pub(crate) use self::learned::{Discriminator, Scorer};
 #[doc(hidden)]
 pub use self::moons::moon_points;
 pub(crate) use self::problem::Problem;
 pub(crate) use self::reduced::Reduced;
 
-/// A closed interval, one per coordinate of a region of interest.
-pub type Interval = (f64, f64);
+/// A closed interval, one per coordinate of a region.
+pub(crate) type Interval = (f64, f64);
 
 /// A constraint set C(x) in R^n, possibly depending on an input x.
 ///
@@ -66,7 +73,7 @@ pub type Interval = (f64, f64);
 ///
 /// ```
 /// use fabproj::Membership;
-/// use fabproj::set::{Description, Interval, Set};
+/// use fabproj::set::{Description, Set};
 ///
 /// struct HalfPlane;
 ///
@@ -80,7 +87,7 @@ pub type Interval = (f64, f64);
 ///     fn dim(&self) -> usize {
 ///         2
 ///     }
-///     fn bounds(&self) -> Vec<Interval> {
+///     fn bounds(&self) -> Vec<(f64, f64)> {
 ///         vec![(-2.0, 2.0); 2]
 ///     }
 ///     fn description(&self) -> Description {
@@ -108,7 +115,7 @@ pub trait Set: Membership + Send + Sync {
         false
     }
 
-    /// The region that inputs come from. It contains C(x) for every x, or the part of it that should be
+    /// The region that inputs come from, a closed interval for each coordinate. It contains C(x) for every x, or the part of it that should be
     /// learned.
     fn bounds(&self) -> Vec<Interval>;
 
@@ -171,13 +178,7 @@ pub trait Set: Membership + Send + Sync {
 /// Checks the lengths and bounds of a set.
 pub(crate) fn check(set: &dyn Set) -> Result<()> {
     let (dim, x_dim) = (set.dim(), set.x_dim());
-    if dim == 0 {
-        return Err(SetError::Length {
-            what: "coordinates of a set, at least",
-            expected: 1,
-            found: 0,
-        });
-    }
+    length("coordinates of a set, at least", dim.max(1), dim)?;
     let lengths = [
         ("bounds of y", dim, set.bounds().len()),
         ("bounds of x", x_dim, set.x_bounds().len()),
@@ -185,28 +186,13 @@ pub(crate) fn check(set: &dyn Set) -> Result<()> {
         ("names of x", x_dim, set.x_names().len()),
     ];
     for (what, expected, found) in lengths {
-        if expected != found {
-            return Err(SetError::Length {
-                what,
-                expected,
-                found,
-            });
-        }
+        length(what, expected, found)?;
     }
     for (what, bounds) in [
         ("bounds of y", set.bounds()),
         ("bounds of x", set.x_bounds()),
     ] {
-        let bad = |(low, high): &Interval| !(low.is_finite() && high.is_finite() && low < high);
-        if let Some(index) = bounds.iter().position(bad) {
-            let (low, high) = bounds[index];
-            return Err(SetError::Interval {
-                what,
-                index,
-                low,
-                high,
-            });
-        }
+        bounded(what, &bounds)?;
         if let Some(index) = bounds.iter().position(|bounds| !is_resolved(*bounds)) {
             let (low, high) = bounds[index];
             return Err(SetError::Precision {
@@ -219,6 +205,55 @@ pub(crate) fn check(set: &dyn Set) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Compares lengths.
+pub(crate) fn length(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(SetError::Length {
+        what,
+        expected,
+        found,
+    })
+}
+
+/// Refuses NaN and infinity.
+pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
+    let mut values = values.iter().enumerate();
+    values.try_for_each(|(index, value)| finite_at(what, index, *value))
+}
+
+fn finite_at(what: &'static str, index: usize, value: f64) -> Result<()> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(SetError::NotFinite { what, index, value })
+}
+
+/// Refuses intervals that are empty, reversed or without end.
+pub(crate) fn bounded(what: &'static str, intervals: &[Interval]) -> Result<()> {
+    for (index, (low, high)) in intervals.iter().enumerate() {
+        finite_at(what, index, *low)?;
+        finite_at(what, index, *high)?;
+    }
+    ordered(what, intervals)
+}
+
+/// Refuses intervals that are empty or reversed; ends may be infinite.
+pub(crate) fn ordered(what: &'static str, intervals: &[Interval]) -> Result<()> {
+    // NaN is not below anything.
+    let wrong = |(low, high): &Interval| low.partial_cmp(high) != Some(std::cmp::Ordering::Less);
+    match intervals.iter().position(wrong) {
+        None => Ok(()),
+        Some(index) => Err(SetError::Interval {
+            what,
+            index,
+            low: intervals[index].0,
+            high: intervals[index].1,
+        }),
+    }
 }
 
 /// Numbers of single precision that an interval must hold: with fewer, rounding alone moves points by about

@@ -9,13 +9,14 @@ use super::label;
 use super::pilot::Starts;
 use super::problem::Problem;
 use super::reduced::Reduced;
-use super::settings::{SolveError, check_rows};
+use super::settings::MOST_NUMBERS;
 use super::train::{draw, relative_gap};
+use crate::CertifyError;
 
 /// x at which the optimum is searched from a drawn point as well.
 const DRAWN: usize = 16;
 
-/// What [`certify`] measures on.
+/// What [`SolverModel::certify`](super::SolverModel::certify) measures on.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GapPlan {
@@ -29,9 +30,14 @@ impl GapPlan {
     /// Refuses more x than memory holds, before any work.
     ///
     /// # Errors
-    /// [`SolveError::Setting`].
-    pub fn check(&self, problem: &Problem) -> Result<(), SolveError> {
-        check_rows("samples", self.samples, problem.x_dim() + 4)
+    /// [`CertifyError::NoSamples`], [`CertifyError::TooMany`].
+    pub fn check(&self, problem: &Problem) -> Result<(), CertifyError> {
+        let (samples, most) = (self.samples, MOST_NUMBERS / (problem.x_dim() + 4));
+        match samples {
+            0 => Err(CertifyError::NoSamples),
+            _ if samples > most => Err(CertifyError::TooMany { samples, most }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -70,28 +76,31 @@ pub struct GapCertificate {
     pub seed: u64,
 }
 
-/// A local optimum at x and its objective: sequential quadratic programming from `start`, to ten digits.
-/// `None` where the search finds no feasible point or does not converge.
-///
-/// This is what training learns from. It takes thousands of times as long as a trained solver.
-///
-/// ```
-/// use fabproj::solve::{Problem, Quadratic, local_optimum};
-///
-/// // ½ y0² − y0 with y0 <= 0.25
-/// let functions = Quadratic::diagonal(vec![1.0], vec![-1.0], 0)?.with_rows(vec![1.0], vec![0.25])?;
-/// let (y, objective) = local_optimum(&Problem::new("one", functions), &[], &[0.0]).unwrap();
-/// assert!((y[0] - 0.25).abs() < 1e-9 && (objective + 0.21875).abs() < 1e-9);
-/// # Ok::<(), fabproj::solve::ProblemError>(())
-/// ```
-pub fn local_optimum(problem: &Problem, x: &[f64], start: &[f64]) -> Option<(Vec<f64>, f64)> {
-    let reduced = Reduced::of(problem).ok()?;
-    if x.len() != problem.x_dim() || start.len() != problem.dim() {
-        return None;
+impl Problem {
+    /// A local optimum at x and its objective: sequential quadratic programming from `start`, to ten digits.
+    /// `None` where the search finds no feasible point or does not converge.
+    ///
+    /// This is what training learns from. It takes thousands of times as long as a trained solver.
+    ///
+    /// ```
+    /// use fabproj::solve::{Problem, Quadratic};
+    ///
+    /// // ½ y0² − y0 with y0 <= 0.25
+    /// let functions = Quadratic::diagonal(vec![1.0], vec![-1.0], 0)?.with_rows(vec![1.0], vec![0.25])?;
+    /// let problem = Problem::new("one", functions);
+    /// let (y, objective) = problem.local_optimum(&[], &[0.0]).unwrap();
+    /// assert!((y[0] - 0.25).abs() < 1e-9 && (objective + 0.21875).abs() < 1e-9);
+    /// # Ok::<(), fabproj::set::SetError>(())
+    /// ```
+    pub fn local_optimum(&self, x: &[f64], start: &[f64]) -> Option<(Vec<f64>, f64)> {
+        let reduced = Reduced::of(self).ok()?;
+        if x.len() != self.x_dim() || start.len() != self.dim() {
+            return None;
+        }
+        let zeros = vec![0.0; reduced.rows()];
+        let found = label::solve(&reduced, x, start, &zeros, None).ok()?;
+        Some((found.y, found.objective))
     }
-    let zeros = vec![0.0; reduced.rows()];
-    let found = label::solve(&reduced, x, start, &zeros, None).ok()?;
-    Some((found.y, found.objective))
 }
 
 /// Measures answers on fresh x. The reference is a search in f64 from the answer and from the start of the
@@ -99,12 +108,12 @@ pub fn local_optimum(problem: &Problem, x: &[f64], start: &[f64]) -> Option<(Vec
 /// negative beyond rounding. It is a local optimum: a better one that no start leads to is not seen.
 ///
 /// # Errors
-/// [`SolveError`] when no optimum is found at any x.
-pub fn certify<F: Functions + Sync>(
+/// [`CertifyError::NoOptimum`] when no optimum is found at any x.
+pub(super) fn certify<F: Functions + Sync>(
     problem: &Problem,
     solver: &Solver<F>,
     plan: &GapPlan,
-) -> Result<GapCertificate, SolveError> {
+) -> Result<GapCertificate, CertifyError> {
     let reduced = Reduced::of(problem)?;
     plan.check(problem)?;
     // Another stream than that of training, for any two seeds.
@@ -139,11 +148,7 @@ pub fn certify<F: Functions + Sync>(
         .collect();
     let optima: Vec<f64> = measured.iter().filter_map(|one| one.2).collect();
     if optima.is_empty() {
-        let tried = x.len();
-        return Err(SolveError::Infeasible {
-            failed: tried,
-            tried,
-        });
+        return Err(CertifyError::NoOptimum { tried: x.len() });
     }
     let typical = optima.iter().map(|value| value.abs()).sum::<f64>() / optima.len() as f64;
     let feasible = measured.iter().filter(|one| one.0.is_verified());

@@ -17,14 +17,12 @@ mod reduced;
 mod settings;
 mod train;
 
-pub use fabproj_core::{
-    Answer, Functions, PullbackWorkspace, SolveOutcome, Solver, SolverWeights, SolverWorkspace,
-};
+pub use fabproj_core::{Functions, Solver};
 
-pub use self::certify::{GapCertificate, GapPlan, certify, local_optimum};
+pub use self::certify::{GapCertificate, GapPlan};
 pub use self::closures::FnFunctions;
 pub use self::model::{SolverModel, SolverRecord, train, train_with};
-pub use self::problem::{Distribution, Problem, ProblemError};
+pub use self::problem::Problem;
 pub use self::quadratic::Quadratic;
-pub use self::settings::{SolveError, SolveSettings};
+pub use self::settings::SolveSettings;
 pub use self::train::{Measured, SolveSummary};

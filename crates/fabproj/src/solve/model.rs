@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::certify::{GapCertificate, GapPlan, certify};
 use super::problem::Problem;
-use super::settings::{SolveError, SolveSettings};
+use super::settings::SolveSettings;
 use super::train::{SolveSummary, fit_solver};
+use crate::CertifyError;
 use crate::model::FileError;
 use crate::set::{Description, SetError};
 use crate::train::{Identity, Session, TrainError};
@@ -39,8 +40,8 @@ use crate::train::{Identity, Session, TrainError};
 /// ```
 ///
 /// # Errors
-/// [`TrainError::Solve`] for a problem whose parts do not fit together, that has no lower bound, or that has
-/// no feasible point at most x.
+/// [`TrainError::Set`] for a problem whose parts do not fit together, [`TrainError::Unbounded`] and
+/// [`TrainError::Infeasible`] for one without an optimum at most x, [`TrainError::NotSmooth`] where none is found.
 pub fn train(problem: &Problem, settings: &SolveSettings) -> Result<SolverModel, TrainError> {
     train_with(problem, settings, &Session::new())
 }
@@ -143,12 +144,12 @@ impl SolverModel {
     /// Measures feasibility and the gap on fresh x, and keeps the certificate in the record.
     ///
     /// # Errors
-    /// [`SolveError`] when the problem has other dimensions or no optimum is found.
+    /// [`CertifyError`] when the problem has other dimensions or no optimum is found.
     pub fn certify(
         &mut self,
         problem: &Problem,
         plan: &GapPlan,
-    ) -> Result<&GapCertificate, SolveError> {
+    ) -> Result<&GapCertificate, CertifyError> {
         let certificate = certify(problem, &self.solver(problem)?, plan)?;
         Ok(self.record.certificate.insert(certificate))
     }

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use super::label::{self, Label, NoLabel};
 use super::linear::Cholesky;
 use super::reduced::Reduced;
-use super::settings::SolveError;
 use super::train::mean;
+use crate::train::TrainError;
 
 /// x that are tried before giving up.
 const TRIED: usize = 8;
@@ -24,7 +24,7 @@ pub(super) fn pilot(
     reduced: &Reduced<'_>,
     x: &[Vec<f64>],
     seed: u64,
-) -> Result<(Label, Vec<f64>), SolveError> {
+) -> Result<(Label, Vec<f64>), TrainError> {
     let mean = mean(x.iter().map(Vec::as_slice), reduced.x_dim);
     let mut starts = Starts::new(reduced, seed);
     let mut tried = 0;
@@ -37,16 +37,16 @@ pub(super) fn pilot(
             starts.next()
         };
         match optimum(reduced, x, &start, &mut starts) {
-            Err(NoLabel::Unbounded) => return Err(SolveError::Unbounded { x: x.clone() }),
+            Err(NoLabel::Unbounded) => return Err(TrainError::Unbounded { x: x.clone() }),
             Err(reason) => last = reason,
-            found => return found.map_err(|_| SolveError::Unbounded { x: x.clone() }),
+            found => return found.map_err(|_| TrainError::Unbounded { x: x.clone() }),
         }
         tried += 1;
     }
     let failed = tried;
     Err(match last {
-        NoLabel::Infeasible => SolveError::Infeasible { failed, tried },
-        _ => SolveError::NotSmooth { failed, tried },
+        NoLabel::Infeasible => TrainError::Infeasible { failed, tried },
+        _ => TrainError::NotSmooth { failed, tried },
     })
 }
 

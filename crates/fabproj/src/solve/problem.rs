@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use fabproj_core::Functions;
 
-use crate::set::{Description, Equation, FileSet, Interval, SetError, parse_file};
+use super::train::draw;
+use crate::set::{
+    Description, Equation, FileSet, Interval, SetError, bounded, finite, length, ordered,
+    parse_file,
+};
 
 /// Minimise f(y, x) over y with c(y, x) ≤ 0, A y = b + B x and bounds, for every x of a distribution.
 ///
@@ -37,50 +41,11 @@ pub struct Problem {
 
 /// Where x comes from, in training and in certificates.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Distribution {
+pub(crate) enum Distribution {
     /// Uniformly from a region.
     Region(Vec<Interval>),
     /// Rows of data, one x after the other, each as likely as any other.
     Rows(Vec<f64>),
-}
-
-/// A problem whose parts do not fit together.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProblemError {
-    /// A list of the wrong length.
-    #[error("{what}: expected {expected} values, found {found}")]
-    Length {
-        /// What the list holds.
-        what: &'static str,
-        /// The length that the problem needs.
-        expected: usize,
-        /// Its length.
-        found: usize,
-    },
-    /// A number that is NaN or infinite.
-    #[error("{what}[{index}] is {value}: replace or remove it")]
-    NotFinite {
-        /// What the list holds.
-        what: &'static str,
-        /// Where the number is.
-        index: usize,
-        /// The number.
-        value: f64,
-    },
-    /// A reversed interval.
-    #[error("{what}[{index}]: the lower end {low} must be below the upper end {high}")]
-    Interval {
-        /// What the interval is for.
-        what: &'static str,
-        /// Which one.
-        index: usize,
-        /// Its lower end.
-        low: f64,
-        /// Its upper end.
-        high: f64,
-    },
 }
 
 impl Problem {
@@ -145,6 +110,13 @@ impl Problem {
         parse_file(path.as_ref(), FileSet::problem)
     }
 
+    /// The same problem with other functions, of the same dimensions.
+    #[must_use]
+    pub fn with_functions(mut self, functions: Arc<dyn Functions + Send + Sync>) -> Self {
+        self.functions = functions;
+        self
+    }
+
     /// Adds bounds of y, one interval for each coordinate; an end may be infinite.
     #[must_use]
     pub fn with_bounds(mut self, bounds: impl Into<Vec<Interval>>) -> Self {
@@ -207,8 +179,13 @@ impl Problem {
         self.bounds.as_deref()
     }
 
-    /// Where x comes from.
-    pub fn distribution(&self) -> &Distribution {
+    /// As many x as asked for, one after the other, from where training takes them. Rows of data come in random
+    /// order, each at most once.
+    pub fn draw_x(&self, count: usize, seed: u64) -> Vec<f64> {
+        draw(&self.distribution, self.x_dim(), count, seed).concat()
+    }
+
+    pub(crate) fn distribution(&self) -> &Distribution {
         &self.distribution
     }
 
@@ -235,8 +212,8 @@ impl Problem {
     /// Checks that all parts fit together.
     ///
     /// # Errors
-    /// [`ProblemError`], which names the part.
-    pub fn check(&self) -> Result<(), ProblemError> {
+    /// [`SetError::Length`], [`SetError::Interval`] or [`SetError::NotFinite`], which names the part.
+    pub fn check(&self) -> Result<(), SetError> {
         let (dim, x_dim) = (self.dim(), self.x_dim());
         length("coordinates of y, at least", dim.max(1), dim)?;
         length("names of y", dim, self.names.len())?;
@@ -255,12 +232,7 @@ impl Problem {
         match &self.distribution {
             Distribution::Region(bounds) => {
                 length("bounds of x", x_dim, bounds.len())?;
-                ordered("bounds of x", bounds)?;
-                let ends: Vec<f64> = bounds
-                    .iter()
-                    .flat_map(|(low, high)| [*low, *high])
-                    .collect();
-                finite("bounds of x", &ends)
+                bounded("bounds of x", bounds)
             }
             Distribution::Rows(rows) => {
                 let whole = rows.len().next_multiple_of(x_dim.max(1)).max(x_dim);
@@ -268,47 +240,5 @@ impl Problem {
                 finite("rows of x", rows)
             }
         }
-    }
-}
-
-/// Compares lengths.
-pub(super) fn length(
-    what: &'static str,
-    expected: usize,
-    found: usize,
-) -> Result<(), ProblemError> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(ProblemError::Length {
-        what,
-        expected,
-        found,
-    })
-}
-
-/// Refuses NaN and infinity.
-pub(super) fn finite(what: &'static str, values: &[f64]) -> Result<(), ProblemError> {
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(()),
-        Some(index) => Err(ProblemError::NotFinite {
-            what,
-            index,
-            value: values[index],
-        }),
-    }
-}
-
-fn ordered(what: &'static str, bounds: &[Interval]) -> Result<(), ProblemError> {
-    // NaN is not below anything.
-    let wrong = |(low, high): &Interval| low.partial_cmp(high) != Some(std::cmp::Ordering::Less);
-    match bounds.iter().position(wrong) {
-        None => Ok(()),
-        Some(index) => Err(ProblemError::Interval {
-            what,
-            index,
-            low: bounds[index].0,
-            high: bounds[index].1,
-        }),
     }
 }

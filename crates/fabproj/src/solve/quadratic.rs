@@ -2,7 +2,7 @@
 
 use fabproj_core::Functions;
 
-use super::problem::{ProblemError, finite, length};
+use crate::set::{SetError, finite, length};
 
 /// ½ yᵀ Q y + (p + P x)ᵀ y with G y ≤ h + H x.
 ///
@@ -37,8 +37,8 @@ impl Quadratic {
     /// An objective with the diagonal matrix Q, for y of as many coordinates as p has.
     ///
     /// # Errors
-    /// [`ProblemError`] for lengths that differ, and for NaN and infinity.
-    pub fn diagonal(q: Vec<f64>, p: Vec<f64>, x_dim: usize) -> Result<Self, ProblemError> {
+    /// [`SetError`] for lengths that differ, and for NaN and infinity.
+    pub fn diagonal(q: Vec<f64>, p: Vec<f64>, x_dim: usize) -> Result<Self, SetError> {
         length("the diagonal of Q", p.len(), q.len())?;
         finite("the diagonal of Q", &q)?;
         Self::new(Hessian::Diagonal(q), p, x_dim)
@@ -47,8 +47,8 @@ impl Quadratic {
     /// An objective with a matrix Q, row by row. Only its symmetric part matters.
     ///
     /// # Errors
-    /// [`ProblemError`] for lengths that differ, and for NaN and infinity.
-    pub fn dense(q: Vec<f64>, p: Vec<f64>, x_dim: usize) -> Result<Self, ProblemError> {
+    /// [`SetError`] for lengths that differ, and for NaN and infinity.
+    pub fn dense(q: Vec<f64>, p: Vec<f64>, x_dim: usize) -> Result<Self, SetError> {
         let dim = p.len();
         length("Q", dim * dim, q.len())?;
         finite("Q", &q)?;
@@ -56,7 +56,7 @@ impl Quadratic {
         Self::new(Hessian::Dense(symmetric.collect()), p, x_dim)
     }
 
-    fn new(hessian: Hessian, linear: Vec<f64>, x_dim: usize) -> Result<Self, ProblemError> {
+    fn new(hessian: Hessian, linear: Vec<f64>, x_dim: usize) -> Result<Self, SetError> {
         finite("p", &linear)?;
         Ok(Self {
             x_dim,
@@ -72,8 +72,8 @@ impl Quadratic {
     /// Adds P, one row for each coordinate of y.
     ///
     /// # Errors
-    /// [`ProblemError`] for a wrong length, and for NaN and infinity.
-    pub fn with_linear_by_x(mut self, p: Vec<f64>) -> Result<Self, ProblemError> {
+    /// [`SetError`] for a wrong length, and for NaN and infinity.
+    pub fn with_linear_by_x(mut self, p: Vec<f64>) -> Result<Self, SetError> {
         length("P", self.dim() * self.x_dim, p.len())?;
         finite("P", &p)?;
         self.linear_by_x = p;
@@ -83,8 +83,8 @@ impl Quadratic {
     /// Sets the constraints G y ≤ h, with one row of G for each entry of h.
     ///
     /// # Errors
-    /// [`ProblemError`] for a wrong length, and for NaN and infinity.
-    pub fn with_rows(mut self, g: Vec<f64>, h: Vec<f64>) -> Result<Self, ProblemError> {
+    /// [`SetError`] for a wrong length, and for NaN and infinity.
+    pub fn with_rows(mut self, g: Vec<f64>, h: Vec<f64>) -> Result<Self, SetError> {
         length("G", h.len() * self.dim(), g.len())?;
         finite("G", &g)?;
         finite("h", &h)?;
@@ -96,8 +96,8 @@ impl Quadratic {
     /// Adds H to the constraints, one row for each row of G.
     ///
     /// # Errors
-    /// [`ProblemError`] for a wrong length, and for NaN and infinity.
-    pub fn with_limits_by_x(mut self, h: Vec<f64>) -> Result<Self, ProblemError> {
+    /// [`SetError`] for a wrong length, and for NaN and infinity.
+    pub fn with_limits_by_x(mut self, h: Vec<f64>) -> Result<Self, SetError> {
         length("H", self.rows() * self.x_dim, h.len())?;
         finite("H", &h)?;
         self.limits_by_x = h;

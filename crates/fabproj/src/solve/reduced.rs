@@ -5,8 +5,7 @@ use fabproj_core::Functions;
 use super::linear::{Cholesky, complement};
 use super::problem::Problem;
 use super::quadratic::dot;
-use super::settings::SolveError;
-use crate::set::{Interval, independent};
+use crate::set::{Interval, SetError, independent};
 
 /// Step of differences of gradients, as a part of the size of y.
 const DIFFERENCE: f64 = 1e-5;
@@ -45,7 +44,7 @@ impl Point {
 }
 
 impl<'a> Reduced<'a> {
-    pub(super) fn of(problem: &'a Problem) -> Result<Self, SolveError> {
+    pub(super) fn of(problem: &'a Problem) -> Result<Self, SetError> {
         problem.check()?;
         let (dim, x_dim) = (problem.dim(), problem.x_dim());
         let equations = independent(problem.equations().to_vec())?;
@@ -61,7 +60,7 @@ impl<'a> Reduced<'a> {
         }
         let normals: Vec<Vec<f64>> = equations.into_iter().map(|one| one.normal).collect();
         if normals.len() >= dim {
-            return Err(SolveError::NothingLeft { dim });
+            return Err(SetError::NothingLeft { dim });
         }
         Ok(Self {
             functions: &**problem.functions(),

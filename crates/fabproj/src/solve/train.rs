@@ -15,7 +15,7 @@ use super::pilot::pilot;
 use super::problem::{Distribution, Problem};
 use super::quadratic::dot;
 use super::reduced::{Metric, Reduced, gram};
-use super::settings::{SolveError, SolveSettings, check_rows};
+use super::settings::SolveSettings;
 use crate::train::{Event, Session, TrainError};
 
 /// Labels beside four for each coordinate of x.
@@ -101,11 +101,10 @@ pub(super) fn fit_solver(
     settings: &SolveSettings,
     session: &Session,
 ) -> Result<(SolverWeights, SolveSummary), TrainError> {
-    settings.check()?;
     let reduced = Reduced::of(problem)?;
     let x_dim = problem.x_dim();
     let per_label = 2 * x_dim + problem.dim() + reduced.rows() + 1;
-    check_rows("labels", settings.labels, 2 * per_label)?;
+    settings.check(2 * per_label)?;
     let wanted = if settings.labels > 0 {
         settings.labels
     } else {
@@ -170,7 +169,7 @@ fn label_all(
     session: &Session,
 ) -> Result<Vec<Label>, TrainError> {
     let found = find_all(reduced, x, seed, session)?;
-    Ok(all_found(found, x)?)
+    all_found(found, x)
 }
 
 /// Searches at all x, in batches after which the training can be stopped and resumed.
@@ -216,7 +215,7 @@ fn find_all(
 }
 
 /// The optima, unless too few x have one.
-fn all_found(found: Vec<Found>, x: &[Vec<f64>]) -> Result<Vec<Label>, SolveError> {
+fn all_found(found: Vec<Found>, x: &[Vec<f64>]) -> Result<Vec<Label>, TrainError> {
     let count = |kind| {
         found
             .iter()
@@ -229,7 +228,7 @@ fn all_found(found: Vec<Found>, x: &[Vec<f64>]) -> Result<Vec<Label>, SolveError
         .iter()
         .position(|one| one.as_ref().err() == Some(&NoLabel::Unbounded))
     {
-        return Err(SolveError::Unbounded { x: x[at].clone() });
+        return Err(TrainError::Unbounded { x: x[at].clone() });
     }
     let labels: Vec<Label> = found.into_iter().flatten().collect();
     if 2 * labels.len() >= tried && labels.len() >= 2 {
@@ -237,10 +236,10 @@ fn all_found(found: Vec<Found>, x: &[Vec<f64>]) -> Result<Vec<Label>, SolveError
     }
     Err(if infeasible >= slow {
         let failed = infeasible;
-        SolveError::Infeasible { failed, tried }
+        TrainError::Infeasible { failed, tried }
     } else {
         let failed = slow;
-        SolveError::NotSmooth { failed, tried }
+        TrainError::NotSmooth { failed, tried }
     })
 }
 
@@ -416,7 +415,7 @@ impl Plan {
             order.then(near(a).total_cmp(&near(b)))
         });
         // There is at least one number of steps and one margin.
-        let best = best.ok_or(SolveError::Infeasible {
+        let best = best.ok_or(TrainError::Infeasible {
             failed: 0,
             tried: 0,
         })?;

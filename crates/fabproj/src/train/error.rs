@@ -6,9 +6,8 @@ use fabproj_core::WeightsError;
 use fabproj_nn::SpecError;
 
 use crate::data::PoolError;
-use crate::labelled::LabelledError;
+use crate::set::LabelledError;
 use crate::set::SetError;
-use crate::solve::SolveError;
 
 /// Why a training did not give a model.
 #[derive(Debug, thiserror::Error)]
@@ -26,12 +25,37 @@ pub enum TrainError {
         /// The largest value that it may have.
         high: f64,
     },
-    /// The set cannot be trained for.
+    /// The set or the problem cannot be trained for.
     #[error(transparent)]
     Set(#[from] SetError),
-    /// The problem cannot be solved.
-    #[error(transparent)]
-    Solve(#[from] SolveError),
+    /// The objective of a problem has no minimum.
+    #[error(
+        "the objective has no lower bound at x = {x:?}: bound y, or add what is missing to the objective"
+    )]
+    Unbounded {
+        /// Where.
+        x: Vec<f64>,
+    },
+    /// A problem has no feasible point at most x.
+    #[error(
+        "no feasible point was found at {failed} of {tried} x: check constraints, bounds and the region of x"
+    )]
+    Infeasible {
+        /// How many x.
+        failed: usize,
+        /// Of how many.
+        tried: usize,
+    },
+    /// The search for optima does not converge.
+    #[error(
+        "no optimum found at {failed} of {tried} x: objective and constraints must be smooth, with derivatives that are right"
+    )]
+    NotSmooth {
+        /// How many x.
+        failed: usize,
+        /// Of how many.
+        tried: usize,
+    },
     /// No rows to train on could be drawn.
     #[error(transparent)]
     Pool(#[from] PoolError),

@@ -16,7 +16,7 @@ mod penalty;
 mod purpose;
 mod search;
 mod session;
-mod settings;
+pub(crate) mod settings;
 mod sparing;
 mod stop;
 
@@ -27,12 +27,12 @@ pub use checkpoints::Checkpoints;
 pub(crate) use checkpoints::Identity;
 pub use error::TrainError;
 pub use fit::LatentKind;
-pub use session::{Event, Observer, Session};
+pub use session::{Event, Session};
 pub use settings::Settings;
 use stop::{Stoppable, stoppable};
 
 use crate::Model;
-use crate::set::{Counted, Reduced, Set, check};
+use crate::set::{Reduced, Set, check};
 
 /// A training method with its settings and seed. [`Settings`] is the one of this library.
 pub trait Recipe {
@@ -83,9 +83,9 @@ pub struct Trained {
 /// # Ok::<(), fabproj::TrainError>(())
 /// ```
 pub fn train(set: &dyn Set, settings: Settings) -> Result<Model, TrainError> {
-    let counted = Counted::new(set);
-    let mut model = train_with(&counted, &settings, &Session::new())?;
-    let plan = settings.plan(counted.queries(), model.projector().charts());
+    let session = Session::new();
+    let mut model = train_with(set, &settings, &session)?;
+    let plan = settings.plan(session.queries(), model.projector().charts());
     model.certify(set, &plan)?;
     Ok(model)
 }

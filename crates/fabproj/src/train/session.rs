@@ -1,7 +1,7 @@
 //! A training's environment: observers, checkpoints, stop flag.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::checkpoints::Checkpoints;
 
@@ -41,17 +41,8 @@ pub enum Event<'a> {
     },
 }
 
-/// Receives the events of a training, from any of its threads. Implemented for closures.
-pub trait Observer: Sync {
-    /// Called for every event.
-    fn observe(&self, event: &Event);
-}
-
-impl<F: Fn(&Event) + Sync> Observer for F {
-    fn observe(&self, event: &Event) {
-        self(event);
-    }
-}
+/// Receives the events of a training, from any of its threads.
+type Observer<'a> = dyn Fn(&Event) + Sync + 'a;
 
 /// A training's environment. The default observes nothing, saves nothing and never stops.
 ///
@@ -59,21 +50,21 @@ impl<F: Fn(&Event) + Sync> Observer for F {
 /// use std::sync::atomic::AtomicBool;
 /// use fabproj::{Event, Session};
 ///
-/// let print = |event: &Event| {
+/// let stop = AtomicBool::new(false);
+/// let session = Session::new().stop(&stop).observe(|event| {
 ///     if let Event::Progress { done, .. } = event {
 ///         println!("{:.0} %", 100.0 * done);
 ///     }
-/// };
-/// let stop = AtomicBool::new(false);
-/// let session = Session::new().observe(&print).stop(&stop);
+/// });
 /// # let _ = session;
 /// ```
 #[derive(Default)]
 pub struct Session<'a> {
-    observers: Vec<&'a dyn Observer>,
+    observers: Vec<Box<Observer<'a>>>,
     checkpoints: Option<&'a Checkpoints>,
     stop: Option<&'a AtomicBool>,
     warned: AtomicBool,
+    queries: AtomicU64,
 }
 
 impl<'a> Session<'a> {
@@ -82,10 +73,10 @@ impl<'a> Session<'a> {
         Self::default()
     }
 
-    /// Adds an observer.
+    /// Adds an observer, which is told of every event, by any thread of the training.
     #[must_use]
-    pub fn observe(mut self, observer: &'a dyn Observer) -> Self {
-        self.observers.push(observer);
+    pub fn observe(mut self, observer: impl Fn(&Event) + Sync + 'a) -> Self {
+        self.observers.push(Box::new(observer));
         self
     }
 
@@ -106,9 +97,16 @@ impl<'a> Session<'a> {
 
     /// Tells all observers.
     pub fn emit(&self, event: &Event) {
-        self.observers
-            .iter()
-            .for_each(|observer| observer.observe(event));
+        self.observers.iter().for_each(|observer| observer(event));
+    }
+
+    /// How many membership queries trainings in this environment have made so far.
+    pub fn queries(&self) -> u64 {
+        self.queries.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count(&self, queries: usize) {
+        self.queries.fetch_add(queries as u64, Ordering::Relaxed);
     }
 
     /// Whether the stop flag is set.

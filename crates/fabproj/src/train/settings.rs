@@ -261,7 +261,7 @@ impl Settings {
     }
 }
 
-pub(super) fn check(
+pub(crate) fn check(
     field: &'static str,
     value: f64,
     low: f64,

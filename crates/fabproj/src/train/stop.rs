@@ -1,4 +1,5 @@
-//! Stops a training from wherever it is: every question to the set, about one row or many, asks the stop flag.
+//! Stops a training from wherever it is: every question to the set, about one row or many, asks the stop flag,
+//! and is counted.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -54,11 +55,13 @@ pub(super) fn stoppable<T>(train: impl FnOnce() -> Result<T, TrainError>) -> Res
 impl Membership for Stoppable<'_> {
     fn contains(&self, y: &[f64], x: &[f64]) -> bool {
         self.ask();
+        self.session.count(1);
         self.set.contains(y, x)
     }
 
     fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
         self.ask();
+        self.session.count(inside.len());
         self.set.contains_rows(y, x, inside);
     }
 

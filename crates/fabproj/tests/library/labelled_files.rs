@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fabproj::labelled::{Columns, LabelledData, LabelledError};
+use fabproj::set::{Columns, LabelledData, LabelledError};
 use proptest::prelude::*;
 
 fn file(name: &str) -> PathBuf {

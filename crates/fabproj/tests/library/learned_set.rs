@@ -1,7 +1,6 @@
 //! Sets that are learned from labelled points.
 
-use fabproj::labelled::{LabelledData, LabelledSettings, Learned};
-use fabproj::set::{Set, built_in};
+use fabproj::set::{LabelledData, LabelledSettings, Learned, Set, built_in};
 use fabproj::{Membership, Model, Session, Settings, train_with};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

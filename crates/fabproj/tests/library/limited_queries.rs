@@ -1,7 +1,10 @@
 //! Training within a number of membership queries.
 
-use fabproj::set::{Counted, built_in, from_toml};
-use fabproj::{Membership, Settings, TrainError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fabproj::set::{FnSet, built_in, from_toml};
+use fabproj::{Membership, Session, Settings, TrainError, train_with};
 
 fn limited(queries: u64) -> Settings {
     Settings {
@@ -14,9 +17,20 @@ fn limited(queries: u64) -> Settings {
 #[test]
 fn a_set_that_is_costly_to_ask_is_asked_no_more_than_allowed() {
     for (name, least) in [("star-shaped", 0.95), ("moving-obstacle", 0.93)] {
-        let set = Counted::new(built_in(name).unwrap());
-        let model = fabproj::train(&set, limited(43_000)).unwrap();
-        assert!(set.queries() <= 43_000, "{name}: {} queries", set.queries());
+        let (asked, known) = (Arc::new(AtomicU64::new(0)), built_in(name).unwrap());
+        let (count, inner) = (Arc::clone(&asked), Arc::clone(&known));
+        let set = FnSet::new(name, known.bounds(), move |y, x| {
+            count.fetch_add(1, Ordering::Relaxed);
+            inner.contains(y, x)
+        });
+        let set = set.with_x(known.x_bounds());
+        let (settings, session) = (limited(43_000), Session::new());
+        let mut model = train_with(&set, &settings, &session).unwrap();
+        let plan = settings.plan(session.queries(), model.projector().charts());
+        let certificate = model.certify(&set, &plan).unwrap();
+        let queries = session.queries() + certificate.queries;
+        assert_eq!(queries, asked.load(Ordering::Relaxed), "{name}");
+        assert!(queries <= 43_000, "{name}: {queries} queries");
         let summary: serde_json::Value =
             serde_json::from_str(&model.record().training_json()).unwrap();
         let lower_bound = summary["calibration"]["precision_lower_bound"].as_f64();

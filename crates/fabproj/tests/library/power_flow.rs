@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use fabproj::labelled::{LabelledData, LabelledSettings};
-use fabproj::set::{FnSet, Set};
+use fabproj::set::{FnSet, LabelledData, LabelledSettings, Set};
 use fabproj::{Membership, Session, Settings, train_with};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

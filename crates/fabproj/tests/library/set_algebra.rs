@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fabproj::Membership;
-use fabproj::set::{Counted, Description, FnSet, Set, SetError, built_in, label};
+use fabproj::set::{Description, FnSet, Set, SetError, built_in, label};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -279,17 +279,6 @@ fn closures_are_shielded_from_what_is_not_a_number() {
     assert!(!set.nearest(&[0.0], &[], &mut [0.0]));
     let error = set.description().set().err().unwrap();
     assert!(matches!(&error, SetError::NotRebuildable { name } if name == "all"));
-}
-
-#[test]
-fn queries_are_counted_across_threads() {
-    let set = Counted::new(named("two-moons"));
-    let points = vec![0.25_f32; 2 * 5000];
-    let labels = label(&set, &points, &[]).unwrap();
-    assert_eq!((labels.len(), set.queries()), (5000, 5000));
-    set.nearest(&[9.0, 9.0], &[], &mut [0.0; 2]);
-    assert_eq!(set.queries(), 5000);
-    assert_eq!(set.description(), Description::built_in("two-moons"));
 }
 
 #[test]

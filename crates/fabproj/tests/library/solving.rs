@@ -1,9 +1,9 @@
 //! From a problem to verified answers.
 
-use fabproj::set::Equation;
+use fabproj::core::SolveOutcome;
+use fabproj::set::{Equation, SetError};
 use fabproj::solve::{
-    self, Distribution, FnFunctions, Functions, GapPlan, Problem, ProblemError, Quadratic,
-    SolveError, SolveOutcome, SolveSettings, SolverModel,
+    self, FnFunctions, Functions, GapPlan, Problem, Quadratic, SolveSettings, SolverModel,
 };
 use fabproj::{Checkpoints, Event, FileError, Model, Session, TrainError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -99,7 +99,7 @@ fn check_pullback(problem: &Problem, x: &[Vec<f64>]) {
         let at = |i: usize, step: f64| {
             let mut x = x.clone();
             x[i] += step;
-            let (y, _) = solve::local_optimum(problem, &x, &from).expect("an optimum");
+            let (y, _) = problem.local_optimum(&x, &from).expect("an optimum");
             y.iter().zip(&delta).map(|(y, d)| y * d).sum::<f64>()
         };
         for (i, found) in gradient.iter().enumerate() {
@@ -182,8 +182,17 @@ fn bounds_and_rows_of_data() {
     let infinite = f64::INFINITY;
     let problem = Problem::new("box", functions)
         .with_bounds([(-1.0, 1.0), (-infinite, 0.5), (0.0, infinite)])
-        .with_x_rows(rows);
-    assert!(matches!(problem.distribution(), Distribution::Rows(_)));
+        .with_x_rows(rows.clone());
+    let mut drawn: Vec<Vec<f64>> = problem
+        .draw_x(400, 1)
+        .chunks(3)
+        .map(<[f64]>::to_vec)
+        .collect();
+    assert_eq!(drawn.len(), 300);
+    drawn.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let mut all: Vec<Vec<f64>> = rows.chunks(3).map(<[f64]>::to_vec).collect();
+    all.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(drawn, all);
     let model = solve::train(&problem, &SolveSettings::default()).unwrap();
     let solver = model.solver(&problem).unwrap();
     let (y, answer) = solver.solve(&[1.5, -1.2, -0.4]).unwrap();
@@ -250,7 +259,7 @@ fn a_stopped_training_goes_on_to_the_same_bits() {
         }
     };
     let session = Session::new()
-        .observe(&watch)
+        .observe(watch)
         .stop(&stop)
         .checkpoints(&checkpoints);
     let stopped = solve::train_with(&problem, &settings, &session);
@@ -262,7 +271,7 @@ fn a_stopped_training_goes_on_to_the_same_bits() {
             first.fetch_min(*step, Ordering::Relaxed);
         }
     };
-    let session = Session::new().observe(&watch).checkpoints(&checkpoints);
+    let session = Session::new().observe(watch).checkpoints(&checkpoints);
     let mut other = settings.clone();
     other.seed = 1;
     let refused = solve::train_with(&problem, &other, &session);
@@ -296,13 +305,12 @@ fn an_x_without_feasible_point_is_reported() {
 
 #[test]
 fn problems_that_cannot_be_solved() {
-    let train = |problem: Problem| match solve::train(&problem, &SolveSettings::default()) {
-        Err(TrainError::Solve(error)) => error,
-        other => panic!("{other:?}"),
+    let train = |problem: Problem| {
+        solve::train(&problem, &SolveSettings::default()).expect_err("no solver")
     };
     let falling = Quadratic::diagonal(vec![0.0, 1.0], vec![-1.0, 0.0], 0).unwrap();
     let error = train(Problem::new("unbounded", falling.clone()));
-    assert!(matches!(error, SolveError::Unbounded { .. }), "{error}");
+    assert!(matches!(error, TrainError::Unbounded { .. }), "{error}");
     let error = train(
         Problem::new("nowhere", falling.clone()).with_equations(vec![
             Equation {
@@ -317,15 +325,18 @@ fn problems_that_cannot_be_solved() {
             },
         ]),
     );
-    assert!(matches!(error, SolveError::Equations(_)), "{error}");
+    assert!(
+        matches!(error, TrainError::Set(SetError::Equations { .. })),
+        "{error}"
+    );
     let contradiction = falling
         .with_rows(vec![1.0, 0.0, -1.0, 0.0], vec![-1.0, -1.0])
         .unwrap();
     let error = train(Problem::new("empty", contradiction));
-    assert!(matches!(error, SolveError::Infeasible { .. }), "{error}");
+    assert!(matches!(error, TrainError::Infeasible { .. }), "{error}");
     let error = Quadratic::diagonal(vec![1.0, f64::NAN], vec![0.0; 2], 0).unwrap_err();
     assert!(
-        matches!(error, ProblemError::NotFinite { index: 1, .. }),
+        matches!(error, SetError::NotFinite { index: 1, .. }),
         "{error}"
     );
     let error = Quadratic::dense(vec![1.0; 3], vec![0.0; 2], 0).unwrap_err();
@@ -333,12 +344,12 @@ fn problems_that_cannot_be_solved() {
     let one = Quadratic::diagonal(vec![1.0], vec![0.0], 1).unwrap();
     let error = train(Problem::new("x", one.clone()).with_x([(1.0, -1.0)]));
     assert!(
-        matches!(error, SolveError::Problem(ProblemError::Interval { .. })),
+        matches!(error, TrainError::Set(SetError::Interval { .. })),
         "{error}"
     );
     let error = train(Problem::new("x", one).with_x_rows(vec![]));
     assert!(
-        matches!(error, SolveError::Problem(ProblemError::Length { .. })),
+        matches!(error, TrainError::Set(SetError::Length { .. })),
         "{error}"
     );
 }

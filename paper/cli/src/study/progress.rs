@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use fab_study::plan::{Pending, Plan};
-use fabproj::{Event, Observer};
+use fabproj::Event;
 use fabproj_cli::bar::{Bar, whole_seconds};
 
 /// Shows how far a study is, what it does and the time left.
@@ -43,10 +43,9 @@ impl Progress {
             self.bar.show(running.join(" · "));
         }
     }
-}
 
-impl Observer for Progress {
-    fn observe(&self, event: &Event<'_>) {
+    /// Shows an event.
+    pub fn show(&self, event: &Event) {
         match event {
             Event::Progress { unit, step: 0, .. } => {
                 self.show_running(|running| running.push((*unit).to_owned()))

@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let context = Context::in_memory(chosen.effort())
         .with_protocol(chosen.protocol())
         .with_store(&store)
-        .with_observer(&progress)
+        .with_observer(|event| progress.show(event))
         .with_stop(stop_soon(|| STOPPED.to_owned())?);
     let threads = rayon::current_num_threads();
     let pending = Pending::of(&plan, &context, &store)?;

@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let context = Context::in_memory(chosen.effort())
         .with_protocol(chosen.protocol())
         .with_store(&store)
-        .with_observer(&progress)
+        .with_observer(|event| progress.show(event))
         .with_stop(stop_on_interrupt()?);
     let outcome = time_again(&plan, &context, &store);
     progress.finish();

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use fabproj_core::latent::LatentError;
+use fabproj_core::LatentError;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -10,8 +10,8 @@ use super::{DiscriminatorRows, PaperSettings};
 use crate::error::PaperError;
 use crate::loss_weights::LossWeights;
 
-const WIDTHS: (usize, usize) = (1, fabproj_core::validate::MAX_WIDTH);
-const DEPTHS: (usize, usize) = (1, fabproj_core::validate::MAX_LAYERS - 1);
+const WIDTHS: (usize, usize) = (1, fabproj_core::Weights::MAX_WIDTH);
+const DEPTHS: (usize, usize) = (1, fabproj_core::Weights::MAX_LAYERS - 1);
 
 impl PaperSettings {
     /// Checks every field; only what this returns can be trained.

@@ -5,3 +5,10 @@ mod data;
 mod memory;
 mod recipe;
 mod training;
+
+/// The allocator of the core's tests, which counts per thread.
+#[path = "../../../../crates/core/tests/library/common/counting.rs"]
+mod counting;
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;

@@ -52,7 +52,7 @@ fn interrupted(set: &str, recipe: &Paper, every: usize) -> (Model, usize) {
             }
         };
         let session = Session::new()
-            .observe(&watch)
+            .observe(watch)
             .stop(&stop)
             .checkpoints(&checkpoints);
         match train_with(&set, recipe, &session) {
@@ -88,7 +88,7 @@ fn a_finished_training_is_not_repeated_and_another_one_is_refused() {
             *steps.lock().unwrap() += 1;
         }
     };
-    let session = Session::new().observe(&count).checkpoints(&checkpoints);
+    let session = Session::new().observe(count).checkpoints(&checkpoints);
     let recipe = Paper::new(checked(short()), 3);
     let first = train_with(&set, &recipe, &session).unwrap();
     let after_first = *steps.lock().unwrap();

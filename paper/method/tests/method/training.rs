@@ -6,8 +6,7 @@ use fab_method::{
     select_released,
 };
 use fabproj::core::LatentSet;
-use fabproj::labelled::LabelledData;
-use fabproj::set::{Set, built_in};
+use fabproj::set::{LabelledData, Set, built_in};
 use fabproj::{Projector, Session, TrainError};
 
 /// Few rows and epochs: enough to run through everything.

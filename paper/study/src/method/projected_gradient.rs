@@ -9,7 +9,6 @@
 use std::sync::Arc;
 
 use fab_method::data::PaperData;
-use fabproj::set::Interval;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
@@ -38,7 +37,7 @@ enum Source {
     /// The same feasible points for every projection, row by row.
     Fixed(Vec<f64>),
     /// Fresh points of a box of the plane.
-    Fresh([Interval; 2]),
+    Fresh([(f64, f64); 2]),
 }
 
 impl Samples {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fabproj::{Plan, certify};
+use fabproj::Plan;
 
 use super::view::{Section, View, share};
 use crate::method::catalogue;
@@ -93,7 +93,7 @@ fn measure(set: &StudySet, model: &fabproj::Model) -> Result<Shares, StudyError>
         sparing: true,
         ..Plan::default()
     };
-    let certificate = certify(set.set(), model.projector(), &plan)?;
+    let certificate = model.clone().certify(set.set(), &plan)?.clone();
     Ok(Shares {
         decodes: certificate.inside_feasible,
         inputs: certificate.raw_feasible,

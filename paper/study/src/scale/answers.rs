@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fabproj::solve::{Answer, Functions, Solver, SolverWorkspace, train};
+use fabproj::core::{Answer, SolverWorkspace};
+use fabproj::solve::{Functions, Solver, train};
 
 use super::admm::Admm;
 use super::instance::Instance;

@@ -53,148 +53,53 @@ pub(super) enum Kind {
 }
 
 /// All families.
+#[rustfmt::skip]
 pub const FAMILIES: [FamilyEntry; 17] = [
-    FamilyEntry {
-        name: "qp-100",
-        label: "QP, 100 variables, 50 equations, 50 inequalities (DC3)",
-        published: "DC3 10.6 %, HardNet 1.3 %, Homeomorphic 1.6 %, FSNet < 0.2 %",
-        kind: Kind::Dc3,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "qp-100-sine",
-        label: "the same with p · sin y (DC3)",
-        published: "DC3 8.0 %, Πnet 0.2 % in 5.2 ms",
-        kind: Kind::Dc3Sine,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "qp-100-cost",
-        label: "QP whose cost vector is part of x",
-        published: "–",
-        kind: Kind::Dc3Cost,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "qp-100-rows",
-        label: "QP with 200 inequalities in 50 free dimensions",
-        published: "–",
-        kind: Kind::Dc3,
-        sizes: [100, 50, 200],
-    },
-    FamilyEntry {
-        name: "qp-200",
-        label: "QP, 200 variables, 100 equations, 100 inequalities",
-        published: "Homeomorphic 2.1 %, Πnet about 1 %",
-        kind: Kind::Dc3,
-        sizes: [200, 100, 100],
-    },
-    FamilyEntry {
-        name: "qp-1000",
-        label: "QP, 1000 variables, 500 equations, 500 inequalities",
-        published: "Homeomorphic 2.1 %, Πnet about 1 %",
-        kind: Kind::Dc3,
-        sizes: [1000, 500, 500],
-    },
-    FamilyEntry {
-        name: "qcqp-100",
-        label: "QCQP, 100/50/50 (Homeomorphic Projection)",
-        published: "Homeomorphic 3.9 %",
-        kind: Kind::Qcqp,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "socp-100",
-        label: "SOCP, 100/50/50, cones of 50 (Homeomorphic Projection)",
-        published: "Homeomorphic 2.8 %",
-        kind: Kind::Socp,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "nonconvex-100",
-        label: "p · sin y with G sin y ≤ h cos x (FSNet)",
-        published: "FSNet ≈ its solver",
-        kind: Kind::Nonconvex,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "nonsmooth-100",
-        label: "the same with + 0.1 ‖y‖ (FSNet)",
-        published: "FSNet ≈ its solver",
-        kind: Kind::Nonsmooth,
-        sizes: [100, 50, 50],
-    },
-    FamilyEntry {
-        name: "opf-57-10",
-        label: "AC optimal power flow, 57 buses, loads ±10 %",
-        published: "DC3 0.1 to 0.3 %",
-        kind: Kind::PowerFlow(Case {
-            json: CASE_57,
-            part: 0.1,
-        }),
-        sizes: [0; 3],
-    },
-    FamilyEntry {
-        name: "opf-57-20",
-        label: "AC optimal power flow, 57 buses, loads ±20 %",
-        published: "–",
-        kind: Kind::PowerFlow(Case {
-            json: CASE_57,
-            part: 0.2,
-        }),
-        sizes: [0; 3],
-    },
-    FamilyEntry {
-        name: "opf-57-30",
-        label: "AC optimal power flow, 57 buses, loads ±30 %",
-        published: "–",
-        kind: Kind::PowerFlow(Case {
-            json: CASE_57,
-            part: 0.3,
-        }),
-        sizes: [0; 3],
-    },
-    FamilyEntry {
-        name: "opf-118-10",
-        label: "AC optimal power flow, 118 buses, loads ±10 %",
-        published: "Homeomorphic 0.3 % in 47 ms, PYPOWER 949 ms",
-        kind: Kind::PowerFlow(Case {
-            json: CASE_118,
-            part: 0.1,
-        }),
-        sizes: [0; 3],
-    },
-    FamilyEntry {
-        name: "opf-118-20",
-        label: "AC optimal power flow, 118 buses, loads ±20 %",
-        published: "–",
-        kind: Kind::PowerFlow(Case {
-            json: CASE_118,
-            part: 0.2,
-        }),
-        sizes: [0; 3],
-    },
-    FamilyEntry {
-        name: "opf-118-30",
-        label: "AC optimal power flow, 118 buses, loads ±30 %",
-        published: "–",
-        kind: Kind::PowerFlow(Case {
-            json: CASE_118,
-            part: 0.3,
-        }),
-        sizes: [0; 3],
-    },
-    FamilyEntry {
-        name: "opf-30-10",
-        label: "AC optimal power flow, 30 buses, branch limits, loads ±10 %",
-        published: "–",
-        kind: Kind::PowerFlow(Case {
-            json: CASE_30,
-            part: 0.1,
-        }),
-        sizes: [0; 3],
-    },
+    problem("qp-100", "QP, 100 variables, 50 equations, 50 inequalities (DC3)", "DC3 10.6 %, HardNet 1.3 %, Homeomorphic 1.6 %, FSNet < 0.2 %", Kind::Dc3, [100, 50, 50]),
+    problem("qp-100-sine", "the same with p · sin y (DC3)", "DC3 8.0 %, Πnet 0.2 % in 5.2 ms", Kind::Dc3Sine, [100, 50, 50]),
+    problem("qp-100-cost", "QP whose cost vector is part of x", "–", Kind::Dc3Cost, [100, 50, 50]),
+    problem("qp-100-rows", "QP with 200 inequalities in 50 free dimensions", "–", Kind::Dc3, [100, 50, 200]),
+    problem("qp-200", "QP, 200 variables, 100 equations, 100 inequalities", "Homeomorphic 2.1 %, Πnet about 1 %", Kind::Dc3, [200, 100, 100]),
+    problem("qp-1000", "QP, 1000 variables, 500 equations, 500 inequalities", "Homeomorphic 2.1 %, Πnet about 1 %", Kind::Dc3, [1000, 500, 500]),
+    problem("qcqp-100", "QCQP, 100/50/50 (Homeomorphic Projection)", "Homeomorphic 3.9 %", Kind::Qcqp, [100, 50, 50]),
+    problem("socp-100", "SOCP, 100/50/50, cones of 50 (Homeomorphic Projection)", "Homeomorphic 2.8 %", Kind::Socp, [100, 50, 50]),
+    problem("nonconvex-100", "p · sin y with G sin y ≤ h cos x (FSNet)", "FSNet ≈ its solver", Kind::Nonconvex, [100, 50, 50]),
+    problem("nonsmooth-100", "the same with + 0.1 ‖y‖ (FSNet)", "FSNet ≈ its solver", Kind::Nonsmooth, [100, 50, 50]),
+    network("opf-57-10", "AC optimal power flow, 57 buses, loads ±10 %", "DC3 0.1 to 0.3 %", CASE_57, 0.1),
+    network("opf-57-20", "AC optimal power flow, 57 buses, loads ±20 %", "–", CASE_57, 0.2),
+    network("opf-57-30", "AC optimal power flow, 57 buses, loads ±30 %", "–", CASE_57, 0.3),
+    network("opf-118-10", "AC optimal power flow, 118 buses, loads ±10 %", "Homeomorphic 0.3 % in 47 ms, PYPOWER 949 ms", CASE_118, 0.1),
+    network("opf-118-20", "AC optimal power flow, 118 buses, loads ±20 %", "–", CASE_118, 0.2),
+    network("opf-118-30", "AC optimal power flow, 118 buses, loads ±30 %", "–", CASE_118, 0.3),
+    network("opf-30-10", "AC optimal power flow, 30 buses, branch limits, loads ±10 %", "–", CASE_30, 0.1),
 ];
+
+const fn problem(
+    name: &'static str,
+    label: &'static str,
+    published: &'static str,
+    kind: Kind,
+    sizes: [usize; 3],
+) -> FamilyEntry {
+    FamilyEntry {
+        name,
+        label,
+        published,
+        kind,
+        sizes,
+    }
+}
+
+const fn network(
+    name: &'static str,
+    label: &'static str,
+    published: &'static str,
+    json: &'static str,
+    part: f64,
+) -> FamilyEntry {
+    let kind = Kind::PowerFlow(Case { json, part });
+    problem(name, label, published, kind, [0; 3])
+}
 
 impl FamilyEntry {
     /// The family with this name.

@@ -27,7 +27,7 @@ pub(super) fn peer_time(instance: &Instance, x: &[&[f64]]) -> f64 {
                 clarabel.solve(x, 1e-8, &mut y);
             }
             None => {
-                fabproj::solve::local_optimum(instance.problem(), x, &instance.middle);
+                instance.problem().local_optimum(x, &instance.middle);
             }
         }
         times.push(1e6 * start.elapsed().as_secs_f64());

@@ -17,6 +17,7 @@ mod linear;
 mod map;
 mod measured;
 mod net;
+#[path = "../../../../crates/fabproj/benches/instances/random_state.rs"]
 mod random_state;
 mod ray;
 mod reference;
@@ -339,7 +340,7 @@ mod tests {
             let y: Vec<Vec<f64>> = x.iter().map(|x| solver.solve(x).unwrap().0).collect();
             // Of several optima, an answer is that of its own basin.
             let nearest = |(x, y): (&&[f64], &Vec<f64>)| {
-                let found = fabproj::solve::local_optimum(problem, x, y)?;
+                let found = problem.local_optimum(x, y)?;
                 Some(found.1)
             };
             let optima = match instance.is_convex() {

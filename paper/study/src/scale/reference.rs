@@ -5,7 +5,7 @@ use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, NonnegativeConeT, SecondOrderConeT,
     SolverStatus, SupportedConeT, ZeroConeT,
 };
-use fabproj::solve::{Functions, local_optimum};
+use fabproj::solve::Functions;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -147,6 +147,6 @@ pub(super) fn best_known(instance: &Instance, x: &[f64]) -> Option<f64> {
     });
     let starts = std::iter::once(instance.middle.clone()).chain(wild);
     let problem = instance.problem();
-    let found = starts.filter_map(|start| Some(local_optimum(problem, x, &start)?.1));
+    let found = starts.filter_map(|start| Some(problem.local_optimum(x, &start)?.1));
     found.min_by(f64::total_cmp)
 }

@@ -4,3 +4,10 @@
 mod exact_optima;
 mod methods;
 mod store;
+
+/// The allocator of the core's tests, which counts per thread.
+#[path = "../../../../crates/core/tests/library/common/counting.rs"]
+mod counting;
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;

@@ -1,7 +1,5 @@
 //! Methods from training to answer, with trainings that are too short to be good.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,29 +11,7 @@ use fab_study::store::digest;
 use fab_study::{Context, Effort, Objective, ProjectorRecipe, SETS, StudySet};
 use fabproj::Settings;
 
-/// Counts the allocations of this thread.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: passes everything on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::counting::allocations;
 
 const FEW: Protocol = Protocol {
     draws: 1,
@@ -215,11 +191,11 @@ fn answers_allocate_nothing() {
         let mut trained = made.train(&task).unwrap();
         let mut y = [0.0; 2];
         trained.solver.answer(&evaluation.problems()[0], &mut y);
-        let before = ALLOCATIONS.get();
+        let before = allocations();
         for problem in evaluation.problems() {
             trained.solver.answer(problem, &mut y);
         }
-        assert_eq!(ALLOCATIONS.get(), before, "{method}");
+        assert_eq!(allocations(), before, "{method}");
     }
 }
 

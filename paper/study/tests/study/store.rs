@@ -11,19 +11,17 @@ use fab_study::protocol::Protocol;
 use fab_study::store::{Store, digest};
 use fab_study::weight_search::{Search, SearchRecord};
 use fab_study::{Context, Effort, ProjectorRecipe, StudyError, StudySet};
-use fabproj::{Event, Observer};
+use fabproj::Event;
 
 /// Keeps all events.
 #[derive(Default)]
 struct Log(Mutex<Vec<String>>);
 
-impl Observer for Log {
-    fn observe(&self, event: &Event) {
+impl Log {
+    fn keep(&self, event: &Event) {
         self.0.lock().unwrap().push(format!("{event:?}"));
     }
-}
 
-impl Log {
     fn count(&self, word: &str) -> usize {
         let entries = self.0.lock().unwrap();
         entries
@@ -58,7 +56,7 @@ fn study(store: &Store, log: &Log) -> Result<Outcome, StudyError> {
     let context = Context::in_memory(Effort::quick())
         .with_protocol(protocol)
         .with_store(store)
-        .with_observer(log);
+        .with_observer(|event| log.keep(event));
     Pending::of(&plan(), &context, store)?.execute(2)
 }
 
@@ -91,7 +89,7 @@ fn times_are_taken_again_and_nothing_else_changes() {
     let context = Context::in_memory(Effort::quick())
         .with_protocol(before[0].key.protocol)
         .with_store(&store)
-        .with_observer(&log);
+        .with_observer(|event| log.keep(event));
     let found = |timed, kept| Retimed {
         timed,
         kept,

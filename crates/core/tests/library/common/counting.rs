@@ -1,4 +1,5 @@
 //! An allocator that counts, per thread, so that tests do not disturb each other.
+#![allow(dead_code, reason = "each test binary needs a part of it")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -46,13 +47,18 @@ pub struct Count {
     pub most: isize,
 }
 
+/// Allocations of this thread so far.
+pub fn allocations() -> usize {
+    ALLOCATIONS.get()
+}
+
 /// Runs `work` and counts its allocations on this thread.
 pub fn counted<T>(work: impl FnOnce() -> T) -> (T, Count) {
-    let (allocations, held) = (ALLOCATIONS.get(), HELD.get());
+    let (before, held) = (allocations(), HELD.get());
     MOST.set(held);
     let result = work();
     let count = Count {
-        allocations: ALLOCATIONS.get() - allocations,
+        allocations: allocations() - before,
         held: HELD.get() - held,
         most: MOST.get() - held,
     };

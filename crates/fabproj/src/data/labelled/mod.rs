@@ -49,14 +49,14 @@ fn open_seekable(path: &Path) -> Result<std::fs::File, LabelledError> {
 /// Rows of y and x with their labels.
 ///
 /// ```
-/// use fabproj::labelled::LabelledData;
+/// use fabproj::set::LabelledData;
 ///
 /// // The interval from 0 to 1, known by points at every tenth.
 /// let points: Vec<f64> = (-10..20).map(|tenth| f64::from(tenth) / 10.0).collect();
 /// let labels: Vec<bool> = points.iter().map(|y| (0.0..=1.0).contains(y)).collect();
 /// let data = LabelledData::new(vec!["y".into()], points, Vec::new(), Vec::new(), labels)?;
 /// assert_eq!((data.rows(), data.dim(), data.feasible()), (30, 1, 11));
-/// # Ok::<(), fabproj::labelled::LabelledError>(())
+/// # Ok::<(), fabproj::set::LabelledError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelledData {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fabproj_core::validate::MAX_WIDTH;
+use fabproj_core::Weights;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
@@ -63,13 +63,13 @@ pub(super) fn variables(
 }
 
 fn check_count(count: usize, names: &Spanned<DeValue<'_>>) -> Result<(), Fault> {
-    if count <= MAX_WIDTH {
+    if count <= Weights::MAX_WIDTH {
         return Ok(());
     }
     let problem = Problem::TooLarge {
         what: "variables",
         found: count,
-        limit: MAX_WIDTH,
+        limit: Weights::MAX_WIDTH,
     };
     Err(Fault::new(names.span().start, problem))
 }

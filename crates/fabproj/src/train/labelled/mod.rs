@@ -78,7 +78,7 @@ impl LabelledData {
     /// [`TrainError`] when the settings are out of range or the session stops.
     ///
     /// ```
-    /// use fabproj::labelled::{LabelledData, LabelledSettings};
+    /// use fabproj::set::{LabelledData, LabelledSettings};
     /// use fabproj::{Membership, Session};
     ///
     /// // The interval from 0 to 1, known by points at every hundredth.

@@ -1,42 +1,12 @@
-use alloc::vec::Vec;
+//! Latent sets: clamps, their gradients, and points that fill them.
+
+use fabproj_core::{LatentError, LatentSet};
 use proptest::prelude::*;
 
-use super::{LatentError, LatentSet};
-
-fn sets() -> [LatentSet; 7] {
-    [
-        LatentSet::Ball {
-            radius: 0.5,
-            smooth: None,
-        },
-        LatentSet::Ball {
-            radius: 0.5,
-            smooth: Some(20.0),
-        },
-        LatentSet::Shell {
-            inner: 0.25,
-            outer: 0.5,
-            smooth: None,
-        },
-        LatentSet::Shell {
-            inner: 0.25,
-            outer: 0.5,
-            smooth: Some(20.0),
-        },
-        LatentSet::Box {
-            half: 0.5,
-            smooth: None,
-        },
-        LatentSet::Box {
-            half: 0.5,
-            smooth: Some(20.0),
-        },
-        LatentSet::Simplex { sharpness: 2.0 },
-    ]
-}
+use crate::common::latent_sets;
 
 fn any_set() -> impl Strategy<Value = LatentSet> {
-    prop::sample::select(sets().to_vec())
+    prop::sample::select(latent_sets())
 }
 
 fn clamped(set: LatentSet, latent: &[f32]) -> Vec<f32> {
@@ -90,7 +60,7 @@ proptest! {
     /// No point of a dense cloud in the set is nearer than the hard map's.
     #[test]
     fn hard_maps_give_the_nearest_point(kind in 0_usize..3, latent in prop::collection::vec(-2.0_f32..2.0, 2)) {
-        let set = sets()[2 * kind];
+        let set = latent_sets()[2 * kind];
         let mapped = distance(&clamped(set, &latent), &latent);
         let steps = 120;
         for i in 0..=steps {
@@ -134,7 +104,7 @@ proptest! {
 
     #[test]
     fn spread_points_are_inside(set in any_set(), index in any::<u32>(), dim in 2_usize..8) {
-        let mut latent = alloc::vec![0.0; dim];
+        let mut latent = vec![0.0; dim];
         set.spread(index, &mut latent);
         prop_assert!(set.contains(&latent, 1e-5), "{set:?} {latent:?}");
     }
@@ -242,12 +212,12 @@ fn invalid_sets_are_named() {
         simplex.validate(1),
         Err(LatentError::Dimension { dim: 1, minimum: 2 })
     );
-    assert!(sets().iter().all(|set| set.validate(2).is_ok()));
+    assert!(latent_sets().iter().all(|set| set.validate(2).is_ok()));
 }
 
 #[test]
 fn nan_is_never_inside() {
-    for set in sets() {
+    for set in latent_sets() {
         assert!(!set.contains(&[f32::NAN, 0.0], 1.0));
         let mut latent = [f32::NAN, 0.0];
         assert!(!set.clamp(&mut latent));
