@@ -1,12 +1,12 @@
 //! Model files as bytes: safetensors, with one metadata entry.
 //!
 //! The entry `"fabproj"` holds a JSON object: sizes, activations and latent sets. All arrays are
-//! tensors, so that every bit survives. The object states a digest of the whole file. Other fields of the JSON object are left to the program that
-//! wrote them (see [`read_with`] and [`write_with`]).
+//! tensors, so that every bit survives. The object states a digest of the whole file. Other fields are
+//! left to the program that wrote them (see [`read_with`] and [`write_with`]).
 //!
 //! Bytes are not trusted. Before anything is allocated in proportion to a number in the file, that
-//! number is checked against [`MAX_BYTES`], [`MAX_HEADER_BYTES`], [`MAX_TENSORS`] and the limits of
-//! [`validate`](crate::validate); no input makes the reader panic.
+//! number is checked against [`MAX_BYTES`], [`MAX_HEADER_BYTES`] and the limits of [`Weights`]. No input
+//! makes the reader panic.
 
 mod digest;
 mod extent;
@@ -82,7 +82,7 @@ pub enum FormatError {
     TooManyTensors {
         /// Number of tensors.
         found: usize,
-        /// [`MAX_TENSORS`]
+        /// The most that are read.
         limit: usize,
     },
     /// safetensors, but without fabproj's metadata.
@@ -117,7 +117,7 @@ pub enum FormatError {
     Version {
         /// Version of the file.
         found: u32,
-        /// [`VERSION`]
+        /// The version that this library reads.
         newest: u32,
     },
     /// A tensor that the header announces is missing.
