@@ -153,9 +153,10 @@ impl Source {
     fn network(&mut self, name: &str, network: &Network) {
         let mut layers = String::new();
         for (index, layer) in network.layers.iter().enumerate() {
-            self.floats(&format!("{name}_w{index}"), &layer.weights);
-            self.floats(&format!("{name}_b{index}"), &layer.bias);
             let (inputs, outputs) = (layer.inputs, layer.outputs);
+            let weights = by_input(&layer.weights, inputs);
+            self.floats(&format!("{name}_w{index}"), &weights);
+            self.floats(&format!("{name}_b{index}"), &layer.bias);
             // Writing to text does not fail.
             let _ = write!(
                 layers,
@@ -167,11 +168,9 @@ impl Source {
         ));
         let (skip, skip_inputs) = match &network.skip {
             Some(skip) => {
-                self.floats(&format!("{name}_skip"), skip);
-                (
-                    format!("{name}_skip"),
-                    skip.len() / network.outputs().max(1),
-                )
+                let inputs = skip.len() / network.outputs().max(1);
+                self.floats(&format!("{name}_skip"), &by_input(skip, inputs));
+                (format!("{name}_skip"), inputs)
             }
             None => ("NULL".to_owned(), 0),
         };
@@ -309,6 +308,12 @@ impl Source {
              }}\n    }}"
         ));
     }
+}
+
+/// A matrix with a row for each output, as one with a row for each input.
+fn by_input(matrix: &[f32], inputs: usize) -> Vec<f32> {
+    let columns = (0..inputs).map(|input| matrix.iter().skip(input).step_by(inputs));
+    columns.flatten().copied().collect()
 }
 
 fn foot(upper: &str, has_x: bool) -> String {

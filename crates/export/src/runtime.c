@@ -1,16 +1,17 @@
 enum { FAB_IDENTITY, FAB_RELU, FAB_TANH, FAB_SILU };
+enum { FAB_LANES = 16 };
 enum { FAB_RADIAL, FAB_BOX, FAB_SIMPLEX };
 
 typedef struct {
     size_t inputs, outputs;
-    const float *weights, *bias; /* weights[output][input] */
+    const float *weights, *bias; /* weights[input][output] */
 } fab_layer;
 
 typedef struct {
     size_t count;
     const fab_layer *layers;
     int hidden, output;
-    const float *skip; /* skip[output][input], of the first inputs */
+    const float *skip; /* skip[input][output], of the first inputs */
     size_t skip_inputs;
 } fab_network;
 
@@ -45,22 +46,35 @@ static float fab_activate(int activation, float value) {
     }
 }
 
+/* Adds a matrix times a vector to `out`. FAB_LANES sums at a time stay in registers, and compilers use
+   vector instructions for them. */
+static void fab_add(const float *matrix, const float *from, size_t inputs, float *out, size_t outputs) {
+    size_t i, k, o;
+    for (o = 0; o + FAB_LANES <= outputs; o += FAB_LANES) {
+        float sums[FAB_LANES];
+        for (k = 0; k < FAB_LANES; ++k) sums[k] = out[o + k];
+        for (i = 0; i < inputs; ++i) {
+            const float *row = &matrix[i * outputs + o];
+            for (k = 0; k < FAB_LANES; ++k) sums[k] += row[k] * from[i];
+        }
+        for (k = 0; k < FAB_LANES; ++k) out[o + k] = sums[k];
+    }
+    for (; o < outputs; ++o)
+        for (i = 0; i < inputs; ++i) out[o] += matrix[i * outputs + o] * from[i];
+}
+
 static void fab_forward(const fab_network *network, const float *inputs, float *out) {
     float first[FAB_WIDEST], second[FAB_WIDEST];
     const float *from = inputs;
-    size_t layer, o, i;
+    size_t layer, o;
     for (layer = 0; layer < network->count; ++layer) {
         const fab_layer *at = &network->layers[layer];
-        int last = layer + 1 == network->count;
+        int last = layer + 1 == network->count, activation = last ? network->output : network->hidden;
         float *to = last ? out : layer % 2 == 0 ? first : second;
-        for (o = 0; o < at->outputs; ++o) {
-            const float *weights = &at->weights[o * at->inputs];
-            float sum = at->bias[o];
-            for (i = 0; i < at->inputs; ++i) sum += weights[i] * from[i];
-            if (last)
-                for (i = 0; i < network->skip_inputs; ++i) sum += network->skip[o * network->skip_inputs + i] * inputs[i];
-            to[o] = fab_activate(last ? network->output : network->hidden, sum);
-        }
+        for (o = 0; o < at->outputs; ++o) to[o] = at->bias[o];
+        fab_add(at->weights, from, at->inputs, to, at->outputs);
+        if (last) fab_add(network->skip, inputs, network->skip_inputs, to, at->outputs);
+        for (o = 0; o < at->outputs; ++o) to[o] = fab_activate(activation, to[o]);
         from = to;
     }
 }
