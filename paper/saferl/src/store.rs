@@ -77,7 +77,8 @@ impl RunRecord {
     /// Seconds of the training.
     pub fn training_seconds(&self) -> f64 {
         let seconds = |record: &EpochRecord| record.rollout_seconds + record.update_seconds;
-        self.curve.iter().map(seconds).sum()
+        // The sum of nothing is -0.
+        0.0 + self.curve.iter().map(seconds).sum::<f64>()
     }
 }
 

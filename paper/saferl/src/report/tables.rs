@@ -107,9 +107,10 @@ fn behaviour(groups: &[Group]) -> Table {
             group.estimate(|s| s.distance).text(1),
             kinds.join(", "),
             format!("{:.1}", 1e3 * group.estimate(|s| s.seconds).mean),
-            match group.steps {
-                0 => "–".to_owned(),
-                _ => format!("{:.0} s", seconds / runs),
+            if seconds > 0.0 {
+                format!("{:.0} s", seconds / runs)
+            } else {
+                "–".to_owned()
             },
         ]
     })
