@@ -250,20 +250,20 @@ impl Model {
     /// >>> model.certificate.samples, model.certificate.inputs
     /// (1000, 'normal')
     #[pyo3(signature = (
-        *, samples=None, confidence=None, seed=0, y=None, x=None, name="rows", contains=None, bounds=None,
+        contains=None, *, samples=None, confidence=None, seed=0, y=None, x=None, name="rows", bounds=None,
         x_bounds=None, problem=None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn certify(
         &self,
         py: Python<'_>,
+        contains: Option<Py<PyAny>>,
         samples: Option<usize>,
         confidence: Option<f64>,
         seed: u64,
         y: Option<&Bound<'_, PyAny>>,
         x: Option<&Bound<'_, PyAny>>,
         name: &str,
-        contains: Option<Py<PyAny>>,
         bounds: Option<Vec<(f64, f64)>>,
         x_bounds: Option<Vec<(f64, f64)>>,
         problem: Option<&Bound<'_, PyAny>>,
@@ -350,12 +350,12 @@ impl Model {
     }
 
     /// Draws the set, what the projector does, and the latent space: a figure that notebooks show by themselves.
-    #[pyo3(signature = (*, seed=0, contains=None, bounds=None, x_bounds=None))]
+    #[pyo3(signature = (contains=None, *, seed=0, bounds=None, x_bounds=None))]
     fn plot<'py>(
         &self,
         py: Python<'py>,
-        seed: u64,
         contains: Option<Py<PyAny>>,
+        seed: u64,
         bounds: Option<Vec<(f64, f64)>>,
         x_bounds: Option<Vec<(f64, f64)>>,
     ) -> PyResult<Bound<'py, PyAny>> {

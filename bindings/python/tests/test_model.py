@@ -62,7 +62,7 @@ def test_figures(moons, of_callable, tmp_path):
     assert figure._repr_svg_().startswith("<svg") and "SVG" in repr(figure)
     figure.save(tmp_path / "moons.svg")
     assert (tmp_path / "moons.svg").read_text(encoding="utf-8") == figure.svg
-    assert of_callable.plot(contains=plate, bounds=[(-2, 2)] * 2).svg.startswith("<svg")
+    assert of_callable.plot(plate, bounds=[(-2, 2)] * 2).svg.startswith("<svg")
     with pytest.raises(ValueError, match="contains="):
         of_callable.plot()
     with pytest.raises(ValueError, match="pass it: model.guard"):

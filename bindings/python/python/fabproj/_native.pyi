@@ -50,6 +50,7 @@ class Model:
     def solver(self, problem: Problem | None = None) -> Solver: ...
     def certify(
         self,
+        contains: _Contains | None = None,
         *,
         samples: int | None = None,
         confidence: float | None = None,
@@ -57,7 +58,6 @@ class Model:
         y: ArrayLike | None = None,
         x: ArrayLike | None = None,
         name: str = "rows",
-        contains: _Contains | None = None,
         bounds: _Intervals | None = None,
         x_bounds: _Intervals | None = None,
         problem: Problem | None = None,
@@ -67,9 +67,9 @@ class Model:
     def inspect(self) -> Inspection: ...
     def plot(
         self,
+        contains: _Contains | None = None,
         *,
         seed: int = 0,
-        contains: _Contains | None = None,
         bounds: _Intervals | None = None,
         x_bounds: _Intervals | None = None,
     ) -> Figure: ...
