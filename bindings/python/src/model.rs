@@ -459,9 +459,6 @@ fn certify_solver(
     samples: Option<usize>,
     seed: u64,
 ) -> PyResult<Model> {
-    let mut plan = GapPlan::default();
-    plan.samples = samples.unwrap_or(plan.samples);
-    plan.seed = seed;
     let given = match given {
         Some(object) => Given::of(object)?,
         None => Given::of_library(
@@ -476,6 +473,10 @@ fn certify_solver(
     };
     let mut model = model.clone();
     let certified = run(py, &inside, |outside| {
+        let mut plan = GapPlan::default();
+        plan.samples = samples.unwrap_or(plan.samples);
+        plan.seed = seed;
+        plan.stop = Some(&outside.stop);
         model.certify(&given.outside(outside), &plan).map(drop)
     })?;
     certified.map_err(errors::value)?;

@@ -185,7 +185,7 @@ impl Task {
         let (source, settings) = match self {
             Self::Set(source, settings) => (source, settings),
             Self::Problem(given, settings) => {
-                return solver(&given.outside(outside), settings, samples, &session);
+                return solver(given, settings, samples, outside, &session);
             }
         };
         let train = |set: &dyn Set| projector(set, settings, samples, &session);
@@ -221,15 +221,18 @@ fn projector(
 }
 
 fn solver(
-    problem: &Problem,
+    given: &Given,
     settings: &SolveSettings,
     samples: Option<usize>,
+    outside: &Outside,
     session: &Session,
 ) -> Result<Model, TrainError> {
+    let problem = &given.outside(outside);
     let mut model = train_solver(problem, settings, session)?;
     let mut plan = GapPlan::default();
     plan.samples = samples.unwrap_or(plan.samples);
     plan.seed = settings.seed;
+    plan.stop = Some(&outside.stop);
     model.certify(problem, &plan)?;
     for message in fabproj_cli::shared::solver_warnings(&model) {
         session.emit(&Event::Warning { message: &message });

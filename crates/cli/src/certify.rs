@@ -1,10 +1,11 @@
 //! `fabproj certify`: how often a projector is right, and with which confidence.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use fabproj::solve::{GapPlan, SolverModel};
-use fabproj::{Certificate, CoverageGrid, Inputs, Model, Plan, Slice};
+use fabproj::{Certificate, CoverageGrid, FileError, Inputs, Model, Plan, Slice};
 
 use crate::failure::wrong_usage;
 use crate::find::{self, Loaded};
@@ -67,9 +68,10 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
         ..Plan::default()
     };
     check(&plan)?;
+    let read = stamp(&arguments.model);
     let mut model = match find::load(&arguments.model)? {
         Loaded::Projector(model) => *model,
-        Loaded::Solver(model) => return solver(arguments, common, *model),
+        Loaded::Solver(model) => return solver(arguments, common, *model, read),
     };
     let old = model.certificate().cloned();
     let wanted = arguments.set.as_deref();
@@ -105,22 +107,25 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     let weaker = old.filter(|old| is_weaker(&certificate, old) && !arguments.force);
     if let Some(old) = weaker.filter(|_| own && !arguments.no_save) {
         common.note(format_args!(
-            "\nnot saved: the model's certificate has {} samples and a confidence of {}; --force replaces it, \
-             --samples {} makes one as good",
+            "\nnot saved: the model's certificate has {} samples from {} and a confidence of {}; --force replaces \
+             it",
             count(old.samples),
+            old.inputs,
             confidence(old.confidence),
-            old.samples
         ));
     } else if own && !arguments.no_save {
-        model.save(&arguments.model)?;
-        let path = arguments.model.display();
-        common.note(format_args!("\ncertificate written into {path}"));
+        arguments.save(common, read, |path| model.save(path))?;
     }
     printed
 }
 
 /// Measures feasibility and gap of a solver's answers.
-fn solver(arguments: &Arguments, common: &Common, mut model: SolverModel) -> Result<()> {
+fn solver(
+    arguments: &Arguments,
+    common: &Common,
+    mut model: SolverModel,
+    read: Option<Stamp>,
+) -> Result<()> {
     let unused = [
         ("--inputs", arguments.inputs.is_some()),
         ("--other-set", arguments.other_set),
@@ -153,15 +158,22 @@ fn solver(arguments: &Arguments, common: &Common, mut model: SolverModel) -> Res
         ));
         return printed;
     }
-    model.save(&arguments.model)?;
-    common.note(format_args!("\ncertificate written into {path}"));
+    arguments.save(common, read, |path| model.save(path))?;
     printed
 }
 
-/// Whether a certificate says less than another of the same inputs.
+/// When a file was written, and its length.
+type Stamp = (SystemTime, u64);
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.modified().ok()?, found.len()))
+}
+
+/// Whether a certificate says less than another of the same set.
 fn is_weaker(new: &Certificate, old: &Certificate) -> bool {
-    let same = (&new.inputs, &new.set_hash) == (&old.inputs, &old.set_hash);
-    same && (new.samples < old.samples || new.confidence < old.confidence)
+    let weaker = new.samples < old.samples || new.confidence < old.confidence;
+    weaker && new.set_hash == old.set_hash
 }
 
 /// Numbers of a file of inputs that are kept, at most: a gigabyte.
@@ -185,6 +197,22 @@ impl Rows {
 }
 
 impl Arguments {
+    /// Writes the model with its certificate, unless the file is another one than was read.
+    fn save(
+        &self,
+        common: &Common,
+        read: Option<Stamp>,
+        save: impl FnOnce(&Path) -> Result<(), FileError>,
+    ) -> Result<()> {
+        let path = self.model.display();
+        if stamp(&self.model) != read {
+            bail!("{path} was replaced while its certificate was measured; certify it again");
+        }
+        save(&self.model)?;
+        common.note(format_args!("\ncertificate written into {path}"));
+        Ok(())
+    }
+
     /// The inputs of the file that was named.
     fn rows(&self, model: &Model) -> Result<Option<Rows>> {
         let Some(path) = &self.inputs else {

@@ -1,9 +1,10 @@
 //! Error messages and exit codes.
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use crate::show::plain;
+use fabproj::support::is_obeyed;
 
 /// Wrong usage: exit code 2.
 #[derive(Debug)]
@@ -29,13 +30,29 @@ pub fn missing_feature(what: impl std::fmt::Display) -> anyhow::Error {
     ))
 }
 
+/// Prints what is wrong with the words of a command, or the help that they ask for, and gives the exit code.
+pub fn misread(error: &clap::Error, words: &[OsString]) -> ExitCode {
+    let strange = |word: &OsString| {
+        let word = word.to_string_lossy();
+        word.len() > LONGEST || word.chars().any(is_obeyed)
+    };
+    if words.iter().any(strange) {
+        // Without colours: they cannot be told from what was typed.
+        eprintln!("{}", cut(error.render().to_string()));
+    } else {
+        // Nothing can be said where it cannot be printed.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
 /// Prints an error and gives the exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         // The reader has closed the pipe: `fabproj sets | head -1`.
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: {}", cut(plain(&message(error))));
+    eprintln!("error: {}", cut(message(error)));
     if error.downcast_ref::<WrongUsage>().is_some() {
         ExitCode::from(2)
     } else {

@@ -9,7 +9,7 @@ use fabproj::Model;
 use fabproj::core::format::MAX_BYTES;
 use fabproj::core::{LatentSet, Weights};
 use fabproj::set::{FnSet, Set};
-use fabproj::support::read_at_most;
+use fabproj::support::read_safetensors;
 use serde_json::json;
 
 use crate::failure::wrong_usage;
@@ -65,8 +65,8 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<()> {
     inputs.extend(arguments.set.iter().flat_map(|set| find::files(set)));
     output::check(to, arguments.force, &inputs)?;
     let set = arguments.set.as_deref().map(find::set).transpose()?;
-    let bytes =
-        read_at_most(from, MAX_BYTES).with_context(|| format!("cannot read {}", from.display()))?;
+    let bytes = read_safetensors(from, MAX_BYTES, MAX_BYTES);
+    let bytes = bytes.with_context(|| format!("cannot read {}", from.display()))?;
     let weights = fabproj_export::checkpoint(&bytes, arguments.latent_set()?)
         .with_context(|| format!("cannot import {}", from.display()))?;
     let set = match set {

@@ -67,6 +67,7 @@ fn received(code: u8) {
     }
 }
 
+/// Locked as long as it is said, so that the process does not end meanwhile.
 fn farewell() -> std::sync::MutexGuard<'static, Option<Farewell>> {
     FAREWELL.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -74,10 +75,16 @@ fn farewell() -> std::sync::MutexGuard<'static, Option<Farewell>> {
 /// Ends the process: files are written as a whole or not at all, so that nothing is half done.
 fn leave() -> ! {
     remove_temporaries();
-    if let Some(farewell) = &*farewell() {
-        eprintln!("{}", farewell());
-    }
+    say_farewell();
     std::process::exit(code().into());
+}
+
+/// Says the farewell of [`stop_soon`], once.
+pub fn say_farewell() {
+    let mut farewell = farewell();
+    if let Some(say) = farewell.take() {
+        eprintln!("{}", say());
+    }
 }
 
 /// The exit code after a stop.

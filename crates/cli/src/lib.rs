@@ -4,11 +4,12 @@
 //! stability.
 
 /// Prints a line to the standard error, as that of the standard library. That one panics where the line cannot be
-/// written, and a message that nobody reads must not end the work.
+/// written, and a message that nobody reads must not end the work. Names of files and users reach no terminal as
+/// they are.
 macro_rules! eprintln {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($words)*);
+        let _ = writeln!(std::io::stderr(), "{}", $crate::show::plain(&format!($($words)*)));
     }};
 }
 
@@ -86,7 +87,7 @@ enum Command {
     /// Print completions for a shell
     Completions(shell::Completions),
     /// Write the manual pages
-    Man(shell::Man),
+    Man(shell::Manual),
 }
 
 /// The words of the command, for messages that repeat it.
@@ -101,11 +102,7 @@ pub fn main() -> ExitCode {
 pub fn main_with(words: Vec<OsString>) -> ExitCode {
     let Arguments { command, common } = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and versions are such errors too; nothing can be said where they cannot be printed.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
+        Err(error) => return failure::misread(&error, &words),
     };
     WORDS.get_or_init(|| words);
     match run(&command, &common) {

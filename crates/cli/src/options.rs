@@ -1,12 +1,17 @@
 //! Options that every sub-command has.
 
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 
 use crate::failure::wrong_usage;
-use crate::show::plain;
 
 /// More threads than this, or than four for each core, only wait for each other.
 const MOST_THREADS: usize = 64;
+
+/// A count from one to `most`.
+pub fn count_up_to(most: u64) -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=most)
+}
 
 /// Options that every sub-command has.
 #[derive(Args, Clone, Debug)]
@@ -32,17 +37,19 @@ pub struct Common {
 impl Common {
     /// Sets what holds for the whole process.
     pub fn apply(&self) -> anyhow::Result<()> {
-        let Some(threads) = self.threads else {
+        // The pool reads it too, without a limit.
+        let variable = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok();
+        let Some(threads) = self.threads.or_else(variable) else {
             return Ok(());
         };
-        if threads == 0 {
+        if self.threads == Some(0) {
             return Err(wrong_usage("--threads 0: choose at least 1"));
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let most = MOST_THREADS.max(4 * cores);
         if threads > most {
             return Err(wrong_usage(format!(
-                "--threads {threads}: choose at most {most}; this machine has {cores} cores"
+                "{threads} threads: choose at most {most}; this machine has {cores} cores"
             )));
         }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
@@ -52,7 +59,7 @@ impl Common {
     /// Prints a note to standard error, unless quiet.
     pub fn note(&self, message: impl std::fmt::Display) {
         if !self.quiet {
-            eprintln!("{}", plain(&message.to_string()));
+            eprintln!("{message}");
         }
     }
 }

@@ -35,8 +35,12 @@ pub fn check(path: &Path, force: bool, inputs: &[PathBuf]) -> Result<()> {
 /// Refuses to write over an input.
 pub fn check_inputs(path: &Path, inputs: &[PathBuf]) -> Result<()> {
     let name = path.display();
-    let standard = |path: &Path| path == Path::new(STANDARD);
-    for input in inputs.iter().filter(|input| !standard(input)) {
+    for input in inputs {
+        // Standard input may be a file too.
+        let input = match input == Path::new(STANDARD) {
+            true => Path::new("/dev/stdin"),
+            false => input,
+        };
         if input.exists() && is_same_file(path, input) {
             bail!("{name} is an input of this command; name another file for the output");
         }

@@ -1,10 +1,12 @@
 //! `fabproj completions` and `fabproj man`: what a shell and its users can read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Command;
 use clap_complete::Shell;
+use clap_mangen::Man;
+use fabproj::support::write_atomically;
 
 use crate::options::Common;
 use crate::show;
@@ -21,7 +23,7 @@ pub struct Completions {
 
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  fabproj man ~/.local/share/man/man1\n  man fabproj-train")]
-pub struct Man {
+pub struct Manual {
     /// The folder to write to, created if missing
     folder: PathBuf,
 }
@@ -32,11 +34,18 @@ pub fn completions(arguments: &Completions, command: &mut Command) -> Result<()>
     show::print(String::from_utf8_lossy(&script).trim_end())
 }
 
-pub fn man(arguments: &Man, command: Command, common: &Common) -> Result<()> {
+pub fn man(arguments: &Manual, command: Command, common: &Common) -> Result<()> {
     let folder = &arguments.folder;
-    let failed = || format!("cannot write to {}", folder.display());
-    std::fs::create_dir_all(folder).with_context(failed)?;
-    clap_mangen::generate_to(command, folder).with_context(failed)?;
+    let failed = |path: &Path| format!("cannot write {}", path.display());
+    std::fs::create_dir_all(folder).with_context(|| failed(folder))?;
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let commands = command.get_subcommands().chain([&command]);
+    for page in commands.map(|command| Man::new(command.clone())) {
+        let (path, mut text) = (folder.join(page.get_filename()), Vec::new());
+        page.render(&mut text)?;
+        write_atomically(&path, &text).with_context(|| failed(&path))?;
+    }
     common.note(format_args!("manual pages written to {}", folder.display()));
     Ok(())
 }

@@ -3,19 +3,18 @@
 //! The bytes are those of [`core::format`](fabproj_core::format); `docs/model-file.md` describes them
 //! for other programs.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fabproj_core::format::{self, FormatError, MAX_BYTES, WriteError};
+use fabproj_core::format::{self, FormatError, MAX_BYTES, MAX_HEADER_BYTES, WriteError};
 use fabproj_core::{Guard, GuardError, Projector, Weights, WeightsError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::certify::{Certificate, CertifyError, Plan, certify};
 use crate::set::{Description, Learned, LearnedRecord, Result as SetResult, Set};
-use crate::support::write_atomically;
+use crate::support::{read_safetensors, write_atomically};
 use crate::train::{Recipe, TrainError, Trained};
 
 /// Trained networks, and the record of how they were made.
@@ -387,7 +386,7 @@ pub(crate) fn load<M>(
     from_bytes: impl Fn(&[u8]) -> Result<M, FormatError>,
 ) -> Result<M, FileError> {
     let path = path.to_owned();
-    let bytes = match read_limited(&path) {
+    let bytes = match read_safetensors(&path, MAX_HEADER_BYTES, MAX_BYTES) {
         Ok(bytes) => bytes,
         Err(source) => return Err(FileError::Read { path, source }),
     };
@@ -396,13 +395,4 @@ pub(crate) fn load<M>(
         FormatError::Solver | FormatError::NoSolver => FileError::OtherKind { path, source },
         source => FileError::NotAModel { path, source },
     })
-}
-
-/// Reads one byte more than a model may have at most, whatever the file's size is said to be: the
-/// format's own check then gives the error.
-fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut file = File::open(path)?.take(MAX_BYTES as u64 + 1);
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

@@ -41,6 +41,7 @@ mod style;
 
 use fabproj::Model;
 use fabproj::set::Set;
+use fabproj::support::is_obeyed;
 
 pub use self::error::PlotError;
 use self::error::Result;
@@ -50,7 +51,10 @@ use self::error::Result;
 /// # Errors
 /// [`PlotError::Dimension`] for a set of other dimensions than the model's.
 pub fn draw(model: &Model, set: &dyn Set, seed: u64) -> Result<String> {
-    figure::draw(model, set, seed)
+    let mut svg = figure::draw(model, set, seed)?;
+    // XML has no control characters, and names come from files.
+    svg.retain(|letter| letter == '\n' || !is_obeyed(letter));
+    Ok(svg)
 }
 
 /// The figure with outlines in the place of its texts, for programs that have no fonts.

@@ -39,7 +39,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Arguments { command, common } = Arguments::parse();
+    let words: Vec<_> = std::env::args_os().collect();
+    let Arguments { command, common } = match Arguments::try_parse_from(&words) {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::misread(&error, &words),
+    };
     match run(&command, &common) {
         Ok(code) => code,
         Err(error) => failure::report(&error),

@@ -16,6 +16,15 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
         .map_err(RlError::disk("write", path))
 }
 
+/// The largest file of networks.
+const MAX_BYTES: usize = 256 << 20;
+
+/// The contents of a safetensors file; what is longer, or has no end, is cut, and then is none.
+pub(crate) fn read_safetensors(path: &Path) -> Result<Vec<u8>> {
+    let bytes = fabproj::support::read_safetensors(path, MAX_BYTES, MAX_BYTES);
+    bytes.map_err(RlError::disk("read", path))
+}
+
 /// The contents of a file; `None` if there is none.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {

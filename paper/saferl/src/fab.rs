@@ -18,7 +18,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Purpose, random_stream};
-use crate::disk::write_atomically;
+use crate::disk::{read_safetensors, write_atomically};
 use crate::env::{EnvironmentError, Result as EnvironmentResult};
 use crate::error::{Result, RlError};
 use crate::filter::{ActionFilter, ActionProjector, Situation};
@@ -145,7 +145,7 @@ pub fn save_projector(weights: &Weights, path: &Path) -> Result<()> {
 /// # Errors
 /// [`RlError::Disk`] or [`RlError::Damaged`].
 pub fn load_projector(path: &Path) -> Result<Weights> {
-    let bytes = std::fs::read(path).map_err(RlError::disk("read", path))?;
+    let bytes = read_safetensors(path)?;
     Weights::from_bytes(&bytes).map_err(|error| RlError::damaged(path, error))
 }
 

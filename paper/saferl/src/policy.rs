@@ -38,7 +38,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::disk::write_atomically;
+use crate::disk::{read_safetensors, write_atomically};
 use crate::error::{Result, RlError};
 use crate::gaussian::GaussianPolicy;
 use crate::normaliser::Normaliser;
@@ -48,9 +48,6 @@ const ENTRY: &str = "fab-saferl-policy";
 
 /// The version of the layout.
 const FORMAT: u32 = 1;
-
-/// Files beyond this size are not policies.
-const MAX_BYTES: u64 = 1 << 28;
 
 /// A trained policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,11 +114,7 @@ impl Policy {
     /// # Errors
     /// [`RlError::Disk`] or [`RlError::Damaged`].
     pub fn load(path: &Path) -> Result<Self> {
-        let size = std::fs::metadata(path).map_err(RlError::disk("read", path))?;
-        if size.len() > MAX_BYTES {
-            return Err(RlError::damaged(path, "it is too large for a policy"));
-        }
-        let bytes = std::fs::read(path).map_err(RlError::disk("read", path))?;
+        let bytes = read_safetensors(path)?;
         Self::from_bytes(&bytes).map_err(|what| RlError::damaged(path, what))
     }
 

@@ -156,6 +156,9 @@ pub fn write_number(
     memory: &mut Vec<u8>,
     out: &mut csv::Writer<Vec<u8>>,
 ) -> csv::Result<()> {
+    if !value.is_finite() {
+        return out.write_field(value.to_string());
+    }
     memory.clear();
     serde_json::to_writer(&mut *memory, &value).map_err(io::Error::from)?;
     out.write_field(memory.strip_suffix(b".0").unwrap_or(memory))

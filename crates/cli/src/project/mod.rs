@@ -312,15 +312,18 @@ impl Projection<'_> {
             return Ok(report);
         };
         for (row, (y, x)) in self.rows(chunk).enumerate() {
-            let Some(what) = region.outside(y, x) else {
+            let Some(found) = region.outside(y, x) else {
                 continue;
             };
+            let what = || region.described(found);
             if self.arguments.refuse_outside {
-                let problem = format!("{what}, the region that the model was trained for");
+                let problem = format!("{}, the region that the model was trained for", what());
                 return Err(BadRow::new(row + 1, problem));
             }
             report.outside += 1;
-            report.first_outside.get_or_insert((row + 1, what));
+            report
+                .first_outside
+                .get_or_insert_with(|| (row + 1, what()));
         }
         Ok(report)
     }

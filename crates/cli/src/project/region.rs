@@ -40,8 +40,8 @@ impl Region {
         }
     }
 
-    /// The first number of a row that is outside, in words.
-    pub fn outside(&self, y: &[f64], x: &[f64]) -> Option<String> {
+    /// The first number of a row that is outside, and its place.
+    pub fn outside(&self, y: &[f64], x: &[f64]) -> Option<(usize, f64)> {
         let values = y.iter().zip(&self.y).chain(x.iter().zip(&self.x));
         let is_outside = |value: f64, (low, high): (f64, f64)| {
             let space = ROUNDING * (high - low);
@@ -49,10 +49,15 @@ impl Region {
         };
         let mut values = values.enumerate();
         let found = values.find(|(_, (value, interval))| is_outside(**value, **interval));
-        found.map(|(place, (value, (low, high)))| {
-            let name = self.names.get(place).map_or("?", String::as_str);
-            let (low, high) = (number(*low), number(*high));
-            format!("{name} = {} is not in [{low}, {high}]", number(*value))
-        })
+        found.map(|(place, (value, _))| (place, *value))
+    }
+
+    /// What [`outside`](Self::outside) has found, in words.
+    pub fn described(&self, (place, value): (usize, f64)) -> String {
+        let name = self.names.get(place).map_or("?", String::as_str);
+        let interval = self.y.iter().chain(&self.x).nth(place);
+        let (low, high) = interval.copied().unwrap_or_default();
+        let (value, low, high) = (number(value), number(low), number(high));
+        format!("{name} = {value} is not in [{low}, {high}]")
     }
 }

@@ -7,7 +7,7 @@ use fabproj::support::percent;
 use serde_json::json;
 
 use crate::options::Common;
-use crate::show::{count, plain};
+use crate::show::count;
 use crate::train::labels;
 
 /// Counts over rows.
@@ -80,7 +80,7 @@ impl Report {
             return;
         }
         if let Some(warning) = self.warning() {
-            eprintln!("warning: {}", plain(&warning));
+            eprintln!("warning: {warning}");
         }
         if common.quiet {
             return;
@@ -93,7 +93,7 @@ impl Report {
             let violated = self.violated.iter();
             let violated = violated.map(|(name, found)| format!("{name} ({})", count(*found)));
             let violated = violated.collect::<Vec<_>>().join(", ");
-            eprintln!("inputs violated: {}", plain(&violated));
+            eprintln!("inputs violated: {violated}");
         }
         if let Some(calibration) = &calibration {
             eprintln!("guard, {}", labels::promise(calibration));

@@ -19,7 +19,7 @@ use crate::points::{BadRow, Block, Chunk, Layout, Points, write_number};
 use crate::project::region::Region;
 use crate::project::report::Report;
 use crate::project::{Done, delimiter, finished, stream};
-use crate::show::{count, percent, plain};
+use crate::show::{count, percent};
 use crate::sink::Sink;
 
 /// The columns behind those of y.
@@ -169,15 +169,18 @@ impl Solving<'_> {
     fn outside(&self, chunk: &Chunk) -> Result<Report, BadRow> {
         let mut report = Report::default();
         for (row, x) in chunk.x.chunks_exact(self.solver.x_dim()).enumerate() {
-            let Some(what) = self.region.outside(&[], x) else {
+            let Some(found) = self.region.outside(&[], x) else {
                 continue;
             };
+            let what = || self.region.described(found);
             if self.arguments.refuse_outside {
-                let problem = format!("{what}, the range that the solver was trained for");
+                let problem = format!("{}, the range that the solver was trained for", what());
                 return Err(BadRow::new(row + 1, problem));
             }
             report.outside += 1;
-            report.first_outside.get_or_insert((row + 1, what));
+            report
+                .first_outside
+                .get_or_insert_with(|| (row + 1, what()));
         }
         Ok(report)
     }
@@ -247,7 +250,7 @@ fn print(report: &Report, common: &Common) {
         return;
     }
     if let Some(warning) = warning {
-        eprintln!("warning: {}", plain(&warning));
+        eprintln!("warning: {warning}");
     }
     let outcomes = report.outcomes.iter();
     let outcomes = outcomes.map(|(name, found)| format!("{} {name}", count(*found)));

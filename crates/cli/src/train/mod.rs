@@ -14,15 +14,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use fabproj::set::{LabelledData, Set, is_labelled_file};
-use fabproj::support::is_same_file;
+use fabproj::support::{is_same_file, target_of};
 use fabproj::{Checkpoints, Model, Plan, Recipe, Session, Settings, train_with};
 use serde_json::{Value, json};
 
 use self::labels::Labels;
 use self::log::Log;
-use self::place::{Place, checkpoints, open_checkpoints, with_suffix};
+use self::place::{Place, checkpoints, log_of, open_checkpoints, with_suffix};
 use self::progress::Progress;
 use self::settings::Preset;
 pub use self::settings::SettingOptions;
@@ -135,7 +135,7 @@ pub fn train(
         // What is wrong with the set is said first.
         find::set(task.set())?;
     }
-    let model = task.model();
+    let model = task.model()?;
     task.check_places(&model)?;
     let training = Training {
         task,
@@ -187,8 +187,13 @@ impl Task {
         Ok(Arc::new(learned?))
     }
 
-    /// The model file.
-    fn model(&self) -> PathBuf {
+    /// The model file, which is where links lead: two links to it are one place.
+    fn model(&self) -> Result<PathBuf> {
+        let name = self.model_name();
+        target_of(&name).with_context(|| format!("cannot write {}", name.display()))
+    }
+
+    fn model_name(&self) -> PathBuf {
         if let Some(output) = &self.output {
             return output.clone();
         }
@@ -233,6 +238,7 @@ impl Task {
                  again"
             );
         }
+        output::check_inputs(&log_of(model), &inputs)?;
         output::check(model, replaces, &inputs)
     }
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::Task;
 use super::log::Log;
 use super::progress::Progress;
+use crate::interrupt;
 use crate::options::Common;
-use crate::{interrupt, show};
 
 /// One run of the command, whatever it trains.
 pub(super) struct Place<'a> {
@@ -30,7 +30,7 @@ impl Place<'_> {
         complete: impl FnOnce(T, &Log) -> Result<S>,
     ) -> Result<Option<S>> {
         let checkpoints = self.checkpoints()?;
-        let log = Log::open(with_suffix(self.model, ".log.jsonl"), self.task.resume)?;
+        let log = Log::open(log_of(self.model), self.task.resume)?;
         start["event"] = "start".into();
         start["resumed"] = self.task.resume.into();
         log.write(start);
@@ -51,7 +51,7 @@ impl Place<'_> {
         let model = match trained {
             Err(TrainError::Stopped) => {
                 log.write(json!({ "event": "stopped" }));
-                eprintln!("{}", farewell(self.model)());
+                interrupt::say_farewell();
                 return Ok(None);
             }
             trained => trained.map_err(explained)?,
@@ -150,6 +150,11 @@ pub(super) fn checkpoints(model: &Path) -> PathBuf {
     with_suffix(model, ".checkpoint")
 }
 
+/// The log beside a model.
+pub(super) fn log_of(model: &Path) -> PathBuf {
+    with_suffix(model, ".log.jsonl")
+}
+
 /// A path with more at its end.
 pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -192,7 +197,7 @@ fn farewell(model: &Path) -> impl Fn() -> String + Send + 'static {
             *command = name.to_string_lossy().into_owned();
         }
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let command = show::plain(&words.join(" "));
+        let command = words.join(" ");
         let state = match (last_states(&model), Checkpoints::exist(checkpoints(&model))) {
             (true, _) => "the checkpoints are saved",
             (false, true) => "no checkpoint was written yet, and the training begins again",

@@ -103,9 +103,8 @@ impl SettingOptions {
         if common.json {
             show::print_json(&settings)?;
         } else {
-            // TOML has no null: a setting without a value is left out, as in a file.
             let mut value = serde_json::to_value(&settings)?;
-            remove_nulls(&mut value);
+            tidy(&mut value);
             show::print(toml::to_string(&value)?.trim_end())?;
         }
         Ok(ExitCode::SUCCESS)
@@ -120,10 +119,20 @@ impl SettingOptions {
     }
 }
 
-fn remove_nulls(value: &mut Value) {
+/// Makes settings what a file of settings holds: TOML has no null, so that a setting without a value is left out,
+/// and a number of single precision has its own few digits.
+fn tidy(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.retain(|_, value| !value.is_null());
-        fields.values_mut().for_each(remove_nulls);
+        fields.values_mut().for_each(tidy);
+    }
+    let single = value.as_f64().map(|number| (number, number as f32));
+    if let Some((number, single)) = single
+        && value.is_f64()
+        && f64::from(single) == number
+        && let Ok(short) = single.to_string().parse::<f64>()
+    {
+        *value = short.into();
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common, problem: &Problem) -> 
     plan.samples = task.samples.unwrap_or(plan.samples);
     plan.seed = common.seed;
     plan.check(problem)?;
-    let model = task.model();
+    let model = task.model()?;
     task.check_places(&model)?;
     let started = Instant::now();
     let start = json!({

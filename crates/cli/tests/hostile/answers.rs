@@ -149,6 +149,13 @@ fn a_new_set_file_can_be_trained_and_settings_listed() {
     )
     .done();
     assert!(listed.stdout.contains("width = 48\n"), "{}", listed.stdout);
+    let figures = listed
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once(" = "));
+    for (name, figure) in figures {
+        assert!(figure.len() < 16, "{name} = {figure}");
+    }
     let json = run(folder.path(), &words("train --list-settings --json"))
         .done()
         .json();

@@ -1,6 +1,7 @@
 //! Links, devices, pipes, owners and locks.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -99,6 +100,17 @@ fn devices_and_pipes_are_written_to_or_refused_but_never_replaced() {
         let kind = std::fs::symlink_metadata(folder.path().join("device.svg")).unwrap();
         assert!(!kind.is_file());
     }
+    std::fs::rename(
+        folder.path().join("pipe.svg"),
+        folder.path().join("fabproj.1"),
+    )
+    .unwrap();
+    run(folder.path(), &words("man .")).failed(1, &["fabproj.1", "device or a pipe"]);
+    std::fs::rename(
+        folder.path().join("fabproj.1"),
+        folder.path().join("pipe.svg"),
+    )
+    .unwrap();
     // A reader at the other end gets the rows.
     let pipe = folder.path().join("pipe.svg");
     let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
@@ -150,6 +162,59 @@ fn a_second_training_hears_who_holds_the_first() {
         log.lines()
             .all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
     );
+}
+
+#[test]
+fn two_links_to_one_model_are_one_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for link in ["one", "other"] {
+        symlink("model", at(link)).unwrap();
+    }
+    let _held = fabproj::Checkpoints::folder(at("model.checkpoint")).unwrap();
+    let holder = format!("process {}", std::process::id());
+    for link in ["one", "other"] {
+        let linked = [words("train concentric-circles -o"), vec![link]].concat();
+        run(folder.path(), &linked).failed(1, &["another training", &holder]);
+    }
+}
+
+#[test]
+fn a_log_is_not_written_over_an_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = "y = [\"a\"]\nbounds = { a = [-2, 2] }\n[[constraint]]\nexpr = \"a <= 1\"\n";
+    write(folder.path(), "set.toml", set);
+    symlink("set.toml", folder.path().join("m.log.jsonl")).unwrap();
+    run(folder.path(), &words("train set.toml -o m --force")).failed(1, &["is an input"]);
+    let left = std::fs::read_to_string(folder.path().join("set.toml")).unwrap();
+    assert_eq!(left, set);
+}
+
+#[test]
+fn a_model_that_was_replaced_is_not_lost_to_a_certificate() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let made = Command::new("mkfifo").arg(at("rows.csv")).status();
+    assert!(made.unwrap().success());
+    let child = Command::new(assert_cmd::cargo::cargo_bin("fabproj"))
+        .args(words("certify ring --inputs rows.csv --force"))
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Opened once the model is read.
+    let mut rows = File::options().write(true).open(at("rows.csv")).unwrap();
+    std::fs::copy(at("shell"), at("new")).unwrap();
+    std::fs::rename(at("new"), at("ring")).unwrap();
+    rows.write_all(b"y0,y1\n3,0\n").unwrap();
+    drop(rows);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("was replaced"), "{said}");
+    let (left, new) = (std::fs::read(at("ring")), std::fs::read(at("shell")));
+    assert_eq!(left.unwrap(), new.unwrap());
 }
 
 #[test]
@@ -267,6 +332,10 @@ fn a_weaker_certificate_does_not_replace_a_better_one() {
     assert_eq!(samples(), 500);
     run(folder.path(), &words("certify ring --samples 700")).done();
     assert_eq!(samples(), 700);
+    write(folder.path(), "two.csv", "y0,y1\n3,0\n1.5,0\n");
+    let ran = run(folder.path(), &words("certify ring --inputs two.csv")).done();
+    assert!(ran.stderr.contains("not saved"), "{}", ran.stderr);
+    assert_eq!(samples(), 700);
 }
 
 /// A pipe whose reader has gone.
@@ -313,8 +382,8 @@ fn nothing_is_left_of_a_projection_that_was_ended() {
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    std::io::Write::write_all(&mut input, b"y0,y1\n3,0\n").unwrap();
-    std::io::Write::write_all(&mut input, "1,1\n".repeat(100_000).as_bytes()).unwrap();
+    input.write_all(b"y0,y1\n3,0\n").unwrap();
+    input.write_all("1,1\n".repeat(100_000).as_bytes()).unwrap();
     let names = || -> Vec<_> {
         let entries = std::fs::read_dir(folder.path()).unwrap();
         entries
@@ -350,4 +419,21 @@ fn a_comment_does_not_make_another_set() {
     run_with_input(folder.path(), &project, "a,b\n2,0\n").done();
     write(folder.path(), "disc.toml", &set.replace("<= 1", "<= 1.5"));
     run_with_input(folder.path(), &project, "a,b\n2,0\n").failed(1, &["--other-set"]);
+}
+
+#[test]
+fn standard_input_is_not_written_over() {
+    let folder = folder();
+    let rows = "y0,y1\n3,0\n";
+    write(folder.path(), "in.csv", rows);
+    let ended = Command::new(assert_cmd::cargo::cargo_bin("fabproj"))
+        .args(words("project ring -o in.csv --force"))
+        .current_dir(folder.path())
+        .stdin(File::open(folder.path().join("in.csv")).unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.contains("is an input"), "{said}");
+    let left = std::fs::read_to_string(folder.path().join("in.csv")).unwrap();
+    assert_eq!(left, rows);
 }

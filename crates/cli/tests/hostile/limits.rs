@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::words;
-use crate::common::{folder, run, run_with_input, write};
+use crate::common::{Ran, folder, run, run_with_input, write};
 
 #[test]
 fn a_stream_without_line_breaks_ends() {
@@ -50,6 +50,21 @@ fn endless_files_and_pipes_without_a_writer_are_refused() {
 }
 
 #[test]
+fn tables_wider_than_any_model_are_refused_before_they_are_learned() {
+    let folder = folder();
+    let row = |value: &str| vec![value; 5000].join(",");
+    let names: Vec<String> = (0..5000).map(|index| format!("c{index}")).collect();
+    let table = format!(
+        "{},label\n{},1\n{},0\n",
+        names.join(","),
+        row("1"),
+        row("2")
+    );
+    write(folder.path(), "wide.csv", &table);
+    run(folder.path(), &words("train wide.csv")).failed(1, &["5000 columns", "at most 4096"]);
+}
+
+#[test]
 fn long_fields_and_names_give_short_messages() {
     let folder = folder();
     let field = "x".repeat(500_000);
@@ -81,6 +96,34 @@ fn long_fields_and_names_give_short_messages() {
         "{:?}",
         started.elapsed()
     );
+}
+
+#[test]
+fn threads_of_the_environment_have_a_limit_too() {
+    let folder = folder();
+    let mut command = crate::common::fabproj(folder.path());
+    let command = command.args(words("inspect ring"));
+    Ran::of(command.env("RAYON_NUM_THREADS", "5000")).failed(2, &["at most"]);
+    Ran::of(command.env("RAYON_NUM_THREADS", "2")).done();
+}
+
+#[test]
+fn words_of_the_command_are_no_orders_to_a_terminal() {
+    let folder = folder();
+    let long = "n".repeat(30_000);
+    for word in [
+        "\u{1b}[2J",
+        "--\u{1b}[2J",
+        "--threads=\u{1b}[2J\u{7}",
+        &long,
+    ] {
+        // As on a terminal.
+        let mut command = crate::common::fabproj(folder.path());
+        let ran = Ran::of(command.args(["sets", word]).env("CLICOLOR_FORCE", "1"));
+        assert!(!ran.stderr.contains("\u{1b}[2J") && !ran.stderr.contains('\u{7}'));
+        assert!(ran.stderr.len() < 2500, "{}", ran.stderr.len());
+        ran.failed(2, &[]);
+    }
 }
 
 #[test]

@@ -63,6 +63,12 @@ const CASES: &[Case] = &[
         "one file for the model and its figure",
     ),
     (
+        "train set.toml --config plain.log.jsonl -o plain",
+        "",
+        1,
+        "is an input",
+    ),
+    (
         "train labels.csv -o labels.csv --force",
         "",
         1,
@@ -108,6 +114,7 @@ const CASES: &[Case] = &[
     // Sets that cannot be learned as they are written.
     ("train thin.toml -o m", "", 1, "no inside"),
     ("train far.toml -o m", "", 1, "single precision"),
+    ("train huge.toml -o m", "", 1, "single precision"),
     // Problems and solvers.
     ("solve solver x.csv -o x.csv --force", "", 1, "is an input"),
     ("solve solver x.csv -o solver --force", "", 1, "is an input"),
@@ -128,6 +135,7 @@ const CASES: &[Case] = &[
     ("plot solver", "", 1, "a solver and no projector"),
     ("export solver --c m", "", 1, "a solver and no projector"),
     ("solve solver", "demand\n1e400\n", 1, "not finite"),
+    ("solve solver", "demand\n1e308\n", 1, "maybe-infeasible"),
     (
         "solve solver",
         "demand\n\"1\n2\n",
@@ -219,8 +227,10 @@ fn what_would_lose_or_fool_is_refused() {
         ("set.toml", SET),
         ("thin.toml", THIN),
         ("far.toml", FAR),
+        ("huge.toml", &FAR.replace("1e9, 1000000001", "0, 1e39")),
         ("plants.toml", PLANTS),
         ("x.csv", "demand\n2\n"),
+        ("plain.log.jsonl", "width = 8\n"),
     ];
     for (name, text) in files {
         write(folder.path(), name, text);
@@ -246,6 +256,7 @@ fn what_would_lose_or_fool_is_refused() {
         assert!(ran.stderr.contains(part), "{command}: {}", ran.stderr);
         assert!(!ran.stderr.contains(['\u{1b}', '\u{7}']), "{command}");
         assert!(ran.stderr.len() < 3000, "{command}: {}", ran.stderr.len());
+        assert!(!ran.stdout.contains("null"), "{command}: {}", ran.stdout);
         remove_logs(folder.path());
         assert!(
             contents(folder.path()) == before,

@@ -15,12 +15,15 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::AtomicBool;
+
 use fabproj_core::{CallError, Guard, Projector, WeightsError};
 
 pub(crate) use self::bound::lower_bound;
 pub use self::certificate::{Certificate, ChartShares, CoverageGrid, Share, Slice};
 use self::coverage::Coverage;
 use crate::set::{Counted, Set, SetError};
+use crate::train::{Session, Stoppable, stoppable};
 
 /// Where the inputs of a certificate come from.
 #[derive(Clone, Copy, Default)]
@@ -75,6 +78,8 @@ pub struct Plan<'a> {
     /// The set whose membership test the guard asks; default the one that decides. It differs where a guard with
     /// a learned test is measured.
     pub guarding: Option<&'a dyn Set>,
+    /// Once it is true, the work ends with [`CertifyError::Stopped`]; default none.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 impl Default for Plan<'_> {
@@ -86,6 +91,7 @@ impl Default for Plan<'_> {
             sparing: false,
             inputs: Inputs::Region,
             guarding: None,
+            stop: None,
         }
     }
 }
@@ -104,6 +110,9 @@ impl Plan<'_> {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CertifyError {
+    /// The stop flag was set.
+    #[error("stopped")]
+    Stopped,
     /// The set and the projector have different dimensions.
     #[error(
         "the model projects {model} numbers {what}, the set has {set}: it is a model for another set"
@@ -184,6 +193,15 @@ pub(crate) fn certify(
     projector: &Projector,
     plan: &Plan,
 ) -> Result<Certificate, CertifyError> {
+    let Some(stop) = plan.stop else {
+        return measure(set, projector, plan);
+    };
+    let session = Session::new().stop(stop);
+    let asked = Stoppable::new(set, &session);
+    stoppable(CertifyError::Stopped, || measure(&asked, projector, plan))
+}
+
+fn measure(set: &dyn Set, projector: &Projector, plan: &Plan) -> Result<Certificate, CertifyError> {
     let counted = Counted::new(set);
     let set: &dyn Set = &counted;
     let guarding = plan.guarding.unwrap_or(set);

@@ -418,3 +418,27 @@ fn what_does_not_fit_is_refused() {
         CertifyError::Confidence { found: 1.0 }
     );
 }
+
+#[test]
+fn a_certificate_stops() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    // The first answer stops it; a whole one asks for hundreds of thousands.
+    let slow = FnSet::new("slow", [(-2.0, 2.0); 2], |y, _x| {
+        std::thread::sleep(std::time::Duration::from_micros(100));
+        STOP.store(true, std::sync::atomic::Ordering::Relaxed);
+        y[0].hypot(y[1]) <= 1.0
+    });
+    let disc = LatentSet::Ball {
+        radius: 0.9,
+        smooth: None,
+    };
+    let projector = Projector::new(&model(2, 0, disc, 1.0)).unwrap();
+    let plan = Plan {
+        stop: Some(&STOP),
+        ..Plan::default()
+    };
+    assert_eq!(
+        certify(&slow, &projector, &plan),
+        Err(CertifyError::Stopped)
+    );
+}

@@ -103,8 +103,8 @@ pub enum SetError {
     },
     /// An interval that single precision, in which the networks run, cannot resolve.
     #[error(
-        "{what} of coordinate {index}: between {low} and {high} single precision has fewer than {steps} \
-         numbers, too few to learn from; subtract a constant such as {low} from this coordinate"
+        "{what} of coordinate {index}: between {low:e} and {high:e} single precision has too few numbers to learn \
+         from; shift or scale this coordinate"
     )]
     Precision {
         /// Which list the interval is in.
@@ -115,8 +115,6 @@ pub enum SetError {
         low: f64,
         /// Its upper end.
         high: f64,
-        /// How many numbers there must be.
-        steps: u32,
     },
     /// A combination of no sets.
     #[error("a combination of sets needs at least one set")]

@@ -200,7 +200,6 @@ pub(crate) fn check(set: &dyn Set) -> Result<()> {
                 index,
                 low,
                 high,
-                steps: STEPS,
             });
         }
     }
@@ -260,8 +259,9 @@ pub(crate) fn ordered(what: &'static str, intervals: &[Interval]) -> Result<()> 
 /// a thousandth of the width.
 const STEPS: u32 = 512;
 
-/// Whether single precision resolves an interval: it may lie far from zero only if it is wide.
+/// Whether single precision resolves an interval: it may lie far from zero only if it is wide, and has an end.
 fn is_resolved((low, high): Interval) -> bool {
     let largest = low.abs().max(high.abs());
-    largest * f64::from(f32::EPSILON) * f64::from(STEPS) <= high - low
+    largest <= f64::from(f32::MAX) / 4.0
+        && largest * f64::from(f32::EPSILON) * f64::from(STEPS) <= high - low
 }

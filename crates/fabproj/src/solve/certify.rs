@@ -1,5 +1,7 @@
 //! How far from optimal answers are, on x that training has not seen.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use fabproj_core::{Functions, SolveOutcome, Solver};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -17,16 +19,22 @@ use crate::CertifyError;
 const DRAWN: usize = 16;
 
 /// What [`SolverModel::certify`](super::SolverModel::certify) measures on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct GapPlan {
+pub struct GapPlan<'a> {
     /// Number of x. 500
     pub samples: usize,
     /// Their seed. It differs from the training's whatever both are.
     pub seed: u64,
+    /// Once it is true, the work ends with [`CertifyError::Stopped`]. None
+    pub stop: Option<&'a AtomicBool>,
 }
 
-impl GapPlan {
+impl GapPlan<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
     /// Refuses more x than memory holds, before any work.
     ///
     /// # Errors
@@ -41,11 +49,12 @@ impl GapPlan {
     }
 }
 
-impl Default for GapPlan {
+impl Default for GapPlan<'_> {
     fn default() -> Self {
         Self {
             samples: 500,
             seed: 0,
+            stop: None,
         }
     }
 }
@@ -128,24 +137,25 @@ pub(super) fn certify<F: Functions + Sync>(
     });
     let mut drawn = Starts::new(&reduced, seed);
     let drawn: Vec<Vec<f64>> = (0..DRAWN.min(x.len())).map(|_| drawn.next()).collect();
-    let measured: Vec<(SolveOutcome, f64, Option<f64>)> = x
-        .par_iter()
-        .enumerate()
-        .map(|(index, x)| {
-            let Ok((y, answer)) = solver.solve(x) else {
-                return (SolveOutcome::NotFinite, f64::NAN, None);
-            };
-            let starts = [y, apply(&solver.weights().start, x)];
-            let optima = starts.iter().chain(drawn.get(index)).filter_map(|start| {
-                let found = label::solve(&reduced, x, start, &zeros, hessian.as_ref()).ok()?;
-                Some(found.objective)
-            });
-            let best = optima.fold(None, |best: Option<f64>, new| {
-                Some(best.map_or(new, |best| best.min(new)))
-            });
-            (answer.outcome, answer.objective, best)
-        })
-        .collect();
+    let measured = x.par_iter().enumerate().map(|(index, x)| {
+        let Ok((y, answer)) = solver.solve(x) else {
+            return Ok((SolveOutcome::NotFinite, f64::NAN, None));
+        };
+        let starts = [y, apply(&solver.weights().start, x)];
+        let starts = starts.iter().chain(drawn.get(index));
+        let optima = starts.take_while(|_| !plan.stopped()).filter_map(|start| {
+            let found = label::solve(&reduced, x, start, &zeros, hessian.as_ref()).ok()?;
+            Some(found.objective)
+        });
+        let best = optima.fold(None, |best: Option<f64>, new| {
+            Some(best.map_or(new, |best| best.min(new)))
+        });
+        match plan.stopped() {
+            true => Err(CertifyError::Stopped),
+            false => Ok((answer.outcome, answer.objective, best)),
+        }
+    });
+    let measured: Vec<(SolveOutcome, f64, Option<f64>)> = measured.collect::<Result<_, _>>()?;
     let optima: Vec<f64> = measured.iter().filter_map(|one| one.2).collect();
     if optima.is_empty() {
         return Err(CertifyError::NoOptimum { tried: x.len() });

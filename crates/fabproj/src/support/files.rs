@@ -22,6 +22,25 @@ pub fn read_at_most(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads a safetensors file up to a byte more than `most`, whatever its size is said to be; no more than its first
+/// eight bytes if these, the length of its header, are zero or beyond `header`, as those of most devices are. The
+/// format's own check gives the error.
+///
+/// # Errors
+/// What the operating system says.
+pub fn read_safetensors(path: &Path, header: usize, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut file = File::open(path)?.take(most as u64 + 1);
+    file.by_ref().take(8).read_to_end(&mut bytes)?;
+    let length = bytes
+        .first_chunk()
+        .map_or(0, |first| u64::from_le_bytes(*first));
+    if (1..=header as u64).contains(&length) {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
 /// Links that are followed: as many as Linux follows.
 const MAX_LINKS: usize = 40;
 
@@ -272,6 +291,15 @@ mod tests {
         }
         assert!(is_same_file(&at("second"), &at("below/file")));
         assert!(!is_same_file(&at("second"), &at("below/missing")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_read_no_further_than_a_length() {
+        for endless in ["/dev/zero", "/dev/urandom"] {
+            let read = read_safetensors(Path::new(endless), 1000, 1 << 20).expect("readable");
+            assert_eq!(read.len(), 8, "{endless}");
+        }
     }
 
     #[cfg(unix)]

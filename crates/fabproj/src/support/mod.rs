@@ -5,7 +5,8 @@ mod lock;
 mod rows;
 
 pub use self::files::{
-    NewFile, is_same_file, read_at_most, remove_temporaries, target_of, write_atomically,
+    NewFile, is_same_file, read_at_most, read_safetensors, remove_temporaries, target_of,
+    write_atomically,
 };
 pub(crate) use self::lock::Lock;
 pub use self::rows::{MAX_ROW_BYTES, RowError, RowScanner, WholeRows};

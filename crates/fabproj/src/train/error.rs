@@ -38,7 +38,8 @@ pub enum TrainError {
     },
     /// A problem has no feasible point at most x.
     #[error(
-        "no feasible point was found at {failed} of {tried} x: check constraints, bounds and the region of x"
+        "no feasible point with a finite objective was found at {failed} of {tried} x: check constraints, objective, \
+         bounds and the region of x"
     )]
     Infeasible {
         /// How many x.

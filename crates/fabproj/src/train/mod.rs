@@ -29,7 +29,7 @@ pub use error::TrainError;
 pub use fit::LatentKind;
 pub use session::{Event, Session};
 pub use settings::Settings;
-use stop::{Stoppable, stoppable};
+pub(crate) use stop::{Stoppable, stoppable};
 
 use crate::Model;
 use crate::set::{Reduced, Set, check};
@@ -115,7 +115,7 @@ pub fn train_with(
     })?;
     let asked = Stoppable::new(set, session);
     let reduced = Reduced::of(&asked)?;
-    let mut trained = stoppable(|| match &reduced {
+    let mut trained = stoppable(TrainError::Stopped, || match &reduced {
         Some(reduced) => recipe.train(reduced, session),
         None => recipe.train(&asked, session),
     })?;

@@ -1,5 +1,5 @@
-//! Stops a training from wherever it is: every question to the set, about one row or many, asks the stop flag,
-//! and is counted.
+//! Stops a training or a certificate from wherever it is: every question to the set, about one row or many, asks
+//! the stop flag, and is counted.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use fabproj_core::Membership;
 
-use super::{Session, TrainError};
+use super::Session;
 use crate::set::Set;
 use crate::set::delegate::same_set;
 
-/// How long a training may go on after the stop flag is set, to end by itself with a checkpoint.
+/// How long work may go on after the stop flag is set, to end by itself with a checkpoint.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// What unwinds a training that has not ended by itself.
+/// What unwinds work that has not ended by itself.
 struct Stop;
 
-/// The set of a training that can be stopped.
-pub(super) struct Stoppable<'a> {
+/// The set of work that can be stopped.
+pub(crate) struct Stoppable<'a> {
     set: &'a dyn Set,
     session: &'a Session<'a>,
     /// When the stop flag was first seen.
@@ -27,7 +27,7 @@ pub(super) struct Stoppable<'a> {
 }
 
 impl<'a> Stoppable<'a> {
-    pub(super) fn new(set: &'a dyn Set, session: &'a Session<'a>) -> Self {
+    pub(crate) fn new(set: &'a dyn Set, session: &'a Session<'a>) -> Self {
         Self {
             set,
             session,
@@ -35,7 +35,7 @@ impl<'a> Stoppable<'a> {
         }
     }
 
-    /// Unwinds if the training should have ended. Its checkpoints are whole, as after any other end.
+    /// Unwinds if the work should have ended. Its checkpoints are whole, as after any other end.
     fn ask(&self) {
         if self.session.stopped() && self.seen.get_or_init(Instant::now).elapsed() > GRACE {
             resume_unwind(Box::new(Stop));
@@ -43,13 +43,14 @@ impl<'a> Stoppable<'a> {
     }
 }
 
-/// Runs a training; [`TrainError::Stopped`] if it was unwound.
-pub(super) fn stoppable<T>(train: impl FnOnce() -> Result<T, TrainError>) -> Result<T, TrainError> {
-    let stopped = |reason: Box<dyn Any + Send>| match reason.is::<Stop>() {
-        true => Err(TrainError::Stopped),
+/// Runs work; `stopped` if it was unwound.
+pub(crate) fn stoppable<T, E>(stopped: E, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason: Box<dyn Any + Send>| match reason
+        .is::<Stop>(
+    ) {
+        true => Err(stopped),
         false => resume_unwind(reason),
-    };
-    catch_unwind(AssertUnwindSafe(train)).unwrap_or_else(stopped)
+    })
 }
 
 impl Membership for Stoppable<'_> {
@@ -81,7 +82,7 @@ mod tests {
 
     use super::*;
     use crate::set::FnSet;
-    use crate::train::{Settings, train_with};
+    use crate::train::{Settings, TrainError, train_with};
 
     #[test]
     fn drawing_rows_of_a_slow_set_stops() {
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn other_panics_go_on() {
-        let panics = || stoppable(|| -> Result<(), TrainError> { panic!("another reason") });
+        let panics = || stoppable((), || -> Result<(), ()> { panic!("another reason") });
         assert!(catch_unwind(panics).is_err());
     }
 }

@@ -433,4 +433,8 @@ fn a_certificate_sees_what_a_local_optimum_misses() {
         .certify(&problem, &GapPlan::default())
         .expect("optima");
     assert!(certificate.worst > 0.1, "{certificate:?}");
+    let (stop, mut plan) = (AtomicBool::new(true), GapPlan::default());
+    plan.stop = Some(&stop);
+    let stopped = model.certify(&problem, &plan);
+    assert_eq!(stopped, Err(fabproj::CertifyError::Stopped));
 }

@@ -13,7 +13,7 @@ use fab_saferl::task::open;
 use fab_saferl::{Policy, PolicyRecord};
 use fabproj::support::write_atomically;
 use fabproj_cli::failure::wrong_usage;
-use fabproj_cli::options::Common;
+use fabproj_cli::options::{Common, count_up_to};
 use fabproj_cli::{output, show};
 use serde_json::json;
 
@@ -36,7 +36,7 @@ pub struct Arguments {
     task: Option<String>,
 
     /// Number of episodes
-    #[arg(long, value_name = "N", default_value_t = EvaluationSettings::default().episodes)]
+    #[arg(long, value_name = "N", default_value_t = EvaluationSettings::default().episodes, value_parser = count_up_to(1_000_000))]
     episodes: usize,
 
     /// Seed of the first episode

@@ -14,7 +14,7 @@ use fab_saferl::task::{canonical, open};
 use fab_saferl::train::{AlgorithmSettings, CheckedSettings, Session, TrainSettings, train};
 use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::interrupt::{self, stop_soon};
-use fabproj_cli::options::Common;
+use fabproj_cli::options::{Common, count_up_to};
 use fabproj_cli::show;
 use fabproj_cli::train::SettingOptions;
 use serde_json::Value;
@@ -55,7 +55,7 @@ pub struct Arguments {
     seeds: Vec<u64>,
 
     /// Episodes of the evaluation
-    #[arg(long, value_name = "N", default_value_t = EvaluationSettings::default().episodes)]
+    #[arg(long, value_name = "N", default_value_t = EvaluationSettings::default().episodes, value_parser = count_up_to(1_000_000))]
     episodes: usize,
 
     /// The folder of results
@@ -91,7 +91,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         match finished(&method, &key, filter, &store, stop, common) {
             Ok(record) => records.push(record),
             Err(RlError::Stopped) => {
-                common.note(STOPPED);
+                interrupt::say_farewell();
                 return Ok(ExitCode::from(interrupt::code()));
             }
             Err(error) => return Err(as_usage(error)),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use clap::value_parser;
 use fab_study::plan::{Outcome, Pending, Plan, Selection};
 use fab_study::protocol::Protocol;
 use fab_study::report::{SCALE_HEADER, scale_rows};
@@ -15,7 +16,7 @@ use fab_study::{Context, Effort, Objective, StudyError};
 use super::progress::Progress;
 use fabproj_cli::failure::wrong_usage;
 use fabproj_cli::interrupt::{self, stop_soon};
-use fabproj_cli::options::Common;
+use fabproj_cli::options::{Common, count_up_to};
 use fabproj_cli::show;
 
 #[derive(clap::Args)]
@@ -48,7 +49,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     match outcome {
         Ok(outcome) => report(&plan, &context, &store, &outcome, common),
         Err(StudyError::Stopped) => {
-            common.note(STOPPED);
+            interrupt::say_farewell();
             Ok(ExitCode::from(interrupt::code()))
         }
         Err(error) => Err(error.into()),
@@ -97,20 +98,17 @@ pub struct Chosen {
     seeds: Vec<u64>,
 
     /// Draws of problems, which the paper calls seeds
-    #[arg(long, value_name = "N", default_value_t = Protocol::RELEASED.draws)]
+    #[arg(long, value_name = "N", default_value_t = Protocol::RELEASED.draws, value_parser = value_parser!(u64).range(1..=1000))]
     draws: u64,
 
     /// Problems of each draw
-    #[arg(long, value_name = "N", default_value_t = Protocol::RELEASED.problems)]
+    #[arg(long, value_name = "N", default_value_t = Protocol::RELEASED.problems, value_parser = count_up_to(100_000))]
     problems: usize,
 }
 
 impl Chosen {
     /// The runs.
     pub fn plan(&self, common: &Common) -> Result<Plan> {
-        if self.draws == 0 || self.problems == 0 {
-            return Err(wrong_usage("--draws and --problems must be at least 1"));
-        }
         Plan::new(&self.selection(common), &self.effort()).map_err(wrong_usage)
     }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use fab_study::plan::time_again;
 use fab_study::store::Store;
 use fab_study::{Context, StudyError};
-use fabproj_cli::interrupt::{self, stop_on_interrupt};
+use fabproj_cli::interrupt::{self, stop_soon};
 use fabproj_cli::options::Common;
 use fabproj_cli::show;
 
@@ -25,6 +25,9 @@ pub struct Arguments {
     chosen: Chosen,
 }
 
+/// What is said after a stop: each time is kept as soon as it is taken.
+const STOPPED: &str = "stopped; the times taken are kept, the same command goes on";
+
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let chosen = &arguments.chosen;
     let plan = chosen.plan(common)?;
@@ -34,7 +37,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         .with_protocol(chosen.protocol())
         .with_store(&store)
         .with_observer(|event| progress.show(event))
-        .with_stop(stop_on_interrupt()?);
+        .with_stop(stop_soon(|| STOPPED.to_owned())?);
     let outcome = time_again(&plan, &context, &store);
     progress.finish();
     match outcome {
@@ -46,7 +49,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Err(StudyError::Stopped) => {
-            common.note("stopped; the times taken are kept, the same command goes on");
+            interrupt::say_farewell();
             Ok(ExitCode::from(interrupt::code()))
         }
         Err(error) => Err(error.into()),

@@ -126,6 +126,22 @@ fn a_guard_and_the_papers_projector_are_collected_and_used() {
     let refresh = [&guard[..], &["--refresh", "guard.safetensors", "--force"]].concat();
     rl(&refresh).failed(1, &["is an input"]);
     rl(&["train", "--shield", "--hold", "0"]).failed(2, &["`hold`"]);
+    for (command, setting, named) in [
+        ("train", "hidden=[99999999999]", "`hidden`"),
+        (
+            "train",
+            "rollout.environments=99999999999",
+            "`environments`",
+        ),
+        ("collect", "collect.states=999999999999", "`states`"),
+    ] {
+        let output = if command == "collect" {
+            &["-o", "none"][..]
+        } else {
+            &[]
+        };
+        rl(&[&[command, "--setting", setting][..], output].concat()).failed(2, &[named]);
+    }
     let random = [
         "eval",
         "random",

@@ -96,7 +96,9 @@ fn unknown_names_bring_near_ones() {
     study("--sets", "two-mons").failed(2, &["two-mons", "two-moons"]);
     study("--tables", "ablation").failed(2, &["ablations"]);
     study("--objectives", "linea").failed(2, &["linear"]);
-    study("--problems", "0").failed(2, &["at least 1"]);
+    study("--problems", "0").failed(2, &["not in 1..="]);
+    study("--problems", "99999999999").failed(2, &["not in 1..="]);
+    study("--draws", "99999999999").failed(2, &["not in 1..="]);
     run(folder.path(), &["study", "report", "--store", "nowhere"])
         .failed(2, &["nowhere", "study run"]);
 }

@@ -67,7 +67,8 @@ impl CollectSettings {
             ("every", self.every),
             ("off_block", self.off_block),
         ] {
-            check_setting(count >= 1, name, "at least 1", count)?;
+            let within = (1..=1 << 24).contains(&count);
+            check_setting(within, name, "from 1 to 16777216", count)?;
         }
         check_setting(self.hold >= 1.0, "hold", "at least 1", self.hold)?;
         let share = (0.0..=1.0).contains(&self.off_share);

@@ -14,7 +14,7 @@ use super::discriminator::{DiscriminatorSettings, OUTPUTS, Quality, examine, tra
 use super::features::FeatureMap;
 use super::set_net::SetNet;
 use crate::agent::{Purpose, random_stream};
-use crate::disk::write_atomically;
+use crate::disk::{read_safetensors, write_atomically};
 use crate::error::{Result, RlError, check_setting};
 use crate::look_ahead::Action;
 use crate::task::canonical;
@@ -127,7 +127,7 @@ impl Guard {
     /// # Errors
     /// [`RlError::Disk`] or [`RlError::Damaged`].
     pub fn load(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(RlError::disk("read", path))?;
+        let bytes = read_safetensors(path)?;
         let damaged = || RlError::damaged(path, "it is not a guard");
         let state = State::from_bytes(&bytes).ok_or_else(damaged)?;
         let record: Record = state.value().ok_or_else(damaged)?;

@@ -49,16 +49,15 @@ impl Default for RolloutSettings {
 
 impl RolloutSettings {
     pub(crate) fn validate(&self) -> Result<()> {
-        let at_least_one = self.environments >= 1;
         check_setting(
-            at_least_one,
+            (1..=1024).contains(&self.environments),
             "environments",
-            "at least 1",
+            "from 1 to 1024",
             self.environments,
         )?;
-        let whole = self.steps_per_epoch >= self.environments
+        let whole = (self.environments..=1 << 24).contains(&self.steps_per_epoch)
             && self.steps_per_epoch.is_multiple_of(self.environments);
-        let expected = "a multiple of `environments`";
+        let expected = "a multiple of `environments` up to 16777216";
         check_setting(whole, "steps_per_epoch", expected, self.steps_per_epoch)?;
         for (name, value) in [
             ("discount", self.discount),

@@ -66,8 +66,18 @@ pub(super) fn save(
     });
     agent.save(&mut state);
     learner.save(&mut state);
-    let bytes = state.to_bytes().map_err(RlError::disk("write", path))?;
+    let mut bytes = state.to_bytes().map_err(RlError::disk("write", path))?;
+    bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
     write_atomically(path, &bytes)
+}
+
+/// The bytes before the checksum; all of them if there is none that fits. Then they are a whole state without a
+/// checksum, or none that can be read.
+fn unsealed(bytes: &[u8]) -> &[u8] {
+    match bytes.split_last_chunk::<{ blake3::OUT_LEN }>() {
+        Some((state, checksum)) if blake3::hash(state).as_bytes() == checksum => state,
+        _ => bytes,
+    }
 }
 
 /// Reads a checkpoint into the agent and the learner; `None` if there is none.
@@ -81,7 +91,7 @@ pub(super) fn load(
         return Ok(None);
     };
     let damaged = || RlError::damaged(path, "it is not a checkpoint of a training; remove it");
-    let state = State::from_bytes(&bytes).ok_or_else(damaged)?;
+    let state = State::from_bytes(unsealed(&bytes)).ok_or_else(damaged)?;
     let record: Record = state.value().ok_or_else(damaged)?;
     if let Some(difference) = difference(&record, identity) {
         let path = path.to_owned();

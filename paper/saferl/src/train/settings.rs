@@ -131,9 +131,10 @@ impl TrainSettings {
         let (steps, epoch) = (self.steps, self.rollout.steps_per_epoch);
         let found = format!("{steps} where that is {epoch}");
         check_setting(steps >= epoch, "steps", "at least `steps_per_epoch`", found)?;
-        let widths = !self.hidden.is_empty() && self.hidden.iter().all(|width| *width > 0);
+        let width = |width: &usize| (1..=4096).contains(width);
+        let widths = (1..=8).contains(&self.hidden.len()) && self.hidden.iter().all(width);
         let found = format!("{:?}", self.hidden);
-        check_setting(widths, "hidden", "one or more positive widths", found)?;
+        check_setting(widths, "hidden", "one to eight widths up to 4096", found)?;
         let every = self.checkpoint_epochs;
         check_setting(every >= 1, "checkpoint_epochs", "at least 1", every)?;
         self.algorithm.validate()?;

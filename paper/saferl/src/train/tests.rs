@@ -126,9 +126,16 @@ fn a_checkpoint_of_another_run_is_refused_with_the_difference() {
         error.contains("its rollout.discount is 0.99, not 0.9"),
         "{error}"
     );
-    std::fs::write(folder.path().join("checkpoint"), "text").unwrap();
-    let error = refused(settings("ppo", 2), 0);
-    assert!(error.contains("not a checkpoint"), "{error}");
+    let checkpoint = folder.path().join("checkpoint");
+    let mut changed = std::fs::read(&checkpoint).unwrap();
+    // A weight.
+    let place = changed.len() - 100;
+    changed[place] ^= 1;
+    for damaged in [changed, b"text".to_vec()] {
+        std::fs::write(&checkpoint, damaged).unwrap();
+        let error = refused(settings("ppo", 2), 0);
+        assert!(error.contains("not a checkpoint"), "{error}");
+    }
 }
 
 /// A task whose reward becomes NaN, or whose simulation fails, after some steps.

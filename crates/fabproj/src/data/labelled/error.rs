@@ -153,6 +153,16 @@ pub enum LabelledError {
         /// The limit.
         limit: usize,
     },
+    /// More columns than a model has coordinates.
+    #[error("{what} has {found} columns; a model has at most {limit}: name those that matter")]
+    TooWide {
+        /// y or x.
+        what: &'static str,
+        /// How many columns there are.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// A layout that needs to be told how many columns are the state.
     #[error(
         "`X_all` has {columns} columns: --state-dim says how many of them, from the left, are x, and must \

@@ -19,6 +19,8 @@ mod places;
 use std::collections::HashSet;
 use std::path::Path;
 
+use fabproj_core::Weights;
+
 pub use self::clean::LabelReport;
 pub use self::columns::Columns;
 pub use self::error::LabelledError;
@@ -97,6 +99,10 @@ impl LabelledData {
         }
         let parts = [("y", &names, &points), ("x", &x_names, &x_values)];
         for (what, names, values) in parts {
+            let (found, limit) = (names.len(), Weights::MAX_WIDTH);
+            if found > limit {
+                return Err(LabelledError::TooWide { what, found, limit });
+            }
             let expected = rows * names.len();
             if values.len() != expected {
                 return Err(LabelledError::Length {
