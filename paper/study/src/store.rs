@@ -247,13 +247,16 @@ impl Store {
         self.folder.join("unfinished").join(key)
     }
 
-    /// Where an unfinished training keeps its state.
+    /// Where an unfinished training keeps its state: in memory, if another process is at the same work.
     ///
     /// # Errors
     /// [`StudyError::Disk`] when the folder cannot be created.
     pub fn checkpoints(&self, key: &str) -> Result<Checkpoints, StudyError> {
         let path = self.checkpoint_folder(key);
-        Checkpoints::folder(&path).map_err(|source| disk("write", &path, source))
+        match Checkpoints::folder(&path) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Checkpoints::memory()),
+            opened => opened.map_err(|source| disk("write", &path, source)),
+        }
     }
 
     /// Removes the state of a training that is finished. A state that stays does no harm.

@@ -307,3 +307,11 @@ fn a_stopped_search_goes_on_where_it_was_and_records_of_earlier_builds_are_read(
     assert!(found.trials.iter().all(|trial| trial.hole.is_none()));
     assert_eq!(found.released().unwrap().weights, chosen);
 }
+
+#[test]
+fn who_comes_second_to_a_training_is_not_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let _first = store.checkpoints("the same").unwrap();
+    assert!(store.checkpoints("the same").is_ok());
+}
