@@ -263,9 +263,7 @@ fn check(plan: &Plan) -> Result<()> {
 /// A certificate as a person reads it.
 pub fn text(certificate: &Certificate) -> String {
     let mut rows = vec![];
-    if let Some(bound) = certificate.precision_lower_bound {
-        rows.push(("promise".to_owned(), statistical(bound)));
-    }
+    let promise = certificate.precision_lower_bound.map(statistical);
     let inputs = format!(
         "{} from {}; seed {}",
         count(certificate.samples),
@@ -280,7 +278,8 @@ pub fn text(certificate: &Certificate) -> String {
     if certificate.charts.len() > 1 {
         rows.push(("by chart".to_owned(), by_chart(certificate)));
     }
-    format!("{}\n\n{}", shares(certificate), show::pairs(&rows))
+    let promise = promise.map_or_else(String::new, |promise| format!("promise   {promise}\n\n"));
+    format!("{promise}{}\n\n{}", shares(certificate), show::pairs(&rows))
 }
 
 /// What a guard with a learned test promises.

@@ -106,6 +106,7 @@ fn the_statistical_promise_comes_first_and_alone() {
         &words("certify points.safetensors --samples 1000"),
     )
     .done();
+    assert!(certified.stdout.starts_with("promise"));
     assert_eq!(
         certified.stdout.matches("at least").count(),
         1,

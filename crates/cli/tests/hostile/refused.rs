@@ -170,19 +170,19 @@ const CASES: &[Case] = &[
         "train plants.toml -o m --setting labels=99999999999999",
         "",
         1,
-        "choose at most",
+        "choose a value from 2",
     ),
     (
         "train plants.toml -o m --setting labels=1",
         "",
         1,
-        "at least 2",
+        "choose a value from 2",
     ),
     (
         "train plants.toml -o m --setting goal=-1",
         "",
         1,
-        "a positive number",
+        "out of range",
     ),
     (
         "train plants.toml -o m --setting max_steps=0",

@@ -163,7 +163,7 @@ pub enum CertifyError {
         x_dim: usize,
     },
     /// More samples than memory holds.
-    #[error("{samples} samples are too many: memory holds at most {most} for this problem")]
+    #[error("{samples} samples are more than memory holds: choose at most {most}")]
     TooMany {
         /// Samples of the plan.
         samples: usize,

@@ -103,7 +103,7 @@ pub enum SetError {
     },
     /// An interval that single precision, in which the networks run, cannot resolve.
     #[error(
-        "{what} of coordinate {index}: between {low:e} and {high:e} single precision has too few numbers to learn \
+        "{what} of coordinate {index}: between {low:?} and {high:?} single precision has too few numbers to learn \
          from; shift or scale this coordinate"
     )]
     Precision {
