@@ -65,5 +65,8 @@ fn tests(features: &[String]) -> Result<()> {
         false => &["test"],
     };
     let targets = ["--workspace", "--lib", "--bins", "--tests"];
-    step("tests", cargo(runner).args(targets).args(features))
+    let mut tests = cargo(runner);
+    // One run names all failures.
+    tests.args(targets).arg("--no-fail-fast").args(features);
+    step("tests", &mut tests)
 }
