@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fabproj::set::{LabelledSettings, Set};
-use fabproj::solve::{GapPlan, Problem, SolveSettings, train_with as train_solver};
+use fabproj::solve::{GapPlan, SolveSettings, train_with as train_solver};
 use fabproj::{Checkpoints, Event, Session, Settings, TrainError, train_with};
 use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError};
 use pyo3::prelude::*;
