@@ -79,6 +79,14 @@ fn curve_panel(
             bands.iter().map(|band| (band.steps, band.mean)),
             hue(*index),
         );
+        // Colours repeat; numbers, as in the tables, do not.
+        if let Some(last) = bands.last() {
+            panel.word(
+                (last.steps, last.mean),
+                &(index + 1).to_string(),
+                hue(*index),
+            );
+        }
     }
     panel
 }
