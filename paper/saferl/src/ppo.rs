@@ -1,5 +1,8 @@
 //! Proximal policy optimisation (PPO).
 //!
+//! Measured in 3 million steps (docs/safe-rl.md): reward 23.5 ± 1.2 at cost 203 ± 78 on Goal2, 0.80 ± 0.25 at
+//! 85 ± 62 on Push2.
+//!
 //! Schulman et al., "Proximal Policy Optimization Algorithms", 2017, equation 7. Constants, early
 //! stop and critics as in SafePO's `ppo.py`.
 //!

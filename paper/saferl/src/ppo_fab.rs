@@ -3,6 +3,9 @@
 //! Chzhen and Donti, "Improving Feasibility via Fast Autoencoder-based Projections", ICLR 2026,
 //! section on safe reinforcement learning.
 //!
+//! Measured in 3 million steps (docs/safe-rl.md): reward 8.4 ± 2.4 at cost 5.9 ± 0.4 on Goal2, 0.78 ± 0.32 at
+//! 0.7 ± 1.4 on Push2.
+//!
 //! The filter is part of the environment: the policy draws a, the task executes φ(a, o), and the
 //! samples hold a with its own probability, so PPO's ratio stays exact. Three things are added to
 //! [`Ppo`], each a setting:

@@ -1,5 +1,8 @@
 //! PPO with a Lagrange multiplier (PPO-Lag).
 //!
+//! Measured in 3 million steps (docs/safe-rl.md): reward 4.4 ± 6.8 at cost 40 ± 66 on Goal2, 0.58 ± 0.54 at
+//! 49 ± 53 on Push2.
+//!
 //! [`Ppo`] on the advantage (A_r - λ A_c) / (1 + λ). Each epoch moves λ first, then the policy, as in
 //! SafePO's `ppo_lag.py`.
 

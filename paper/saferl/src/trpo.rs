@@ -1,5 +1,8 @@
 //! Trust region policy optimisation (TRPO).
 //!
+//! Measured in 3 million steps (docs/safe-rl.md): reward 25.6 ± 1.6 at cost 207 ± 23 on Goal2, 1.35 ± 1.96 at
+//! 86 ± 11 on Push2.
+//!
 //! Schulman et al., "Trust Region Policy Optimization", ICML 2015, appendix C. Constants, line search
 //! and critics as in SafePO's `trpo.py`.
 //!

@@ -1,5 +1,8 @@
 //! TRPO with a Lagrange multiplier (TRPO-Lag).
 //!
+//! Measured in 3 million steps (docs/safe-rl.md): reward 2.0 ± 4.8 at cost 18 ± 10 on Goal2, 0.15 ± 0.45 at
+//! 45 ± 67 on Push2.
+//!
 //! [`Trpo`] on the advantage (A_r - λ A_c) / (1 + λ). Each epoch moves λ first, then the policy, as in
 //! SafePO's `trpo_lag.py`.
 
