@@ -61,7 +61,7 @@ pub use real::Real;
 #[doc(hidden)] // For training: no promise of stability.
 pub use solver::{ActiveSet, Ending};
 pub use solver::{
-    AffineMap, Answer, Functions, PullbackWorkspace, SolveOutcome, Solver, SolverWeights,
+    AffineMap, Answer, Functions, Proposer, PullbackWorkspace, SolveOutcome, Solver, SolverWeights,
     SolverWorkspace,
 };
 pub use validate::WeightsError;

@@ -219,7 +219,12 @@ impl Chart {
 }
 
 impl Network {
-    fn validate(&self, part: &str, inputs: usize, outputs: usize) -> Result<(), WeightsError> {
+    pub(crate) fn validate(
+        &self,
+        part: &str,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<(), WeightsError> {
         if self.layers.is_empty() {
             return Err(WeightsError::Empty {
                 part: format!("{part}.layers"),

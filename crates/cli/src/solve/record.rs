@@ -1,7 +1,7 @@
 //! Solvers in words: certificate, steps, and what deserves a warning.
 
 use anyhow::Result;
-use fabproj::solve::{GapCertificate, SolverModel};
+use fabproj::solve::{GapCertificate, Measured, SolverModel};
 use fabproj::support::percent;
 use serde_json::{Value, json};
 
@@ -76,20 +76,26 @@ pub fn text(model: &SolverModel, file: &str, size: u64) -> String {
         }
         rows.push(row("range of x", range.join("\n")));
     }
-    let constraints = format!(
-        "{} beside bounds; {} of all are watched by the steps",
-        count(weights.rows),
-        count(weights.watched.len())
-    );
+    let constraints = match weights.proposer {
+        Some(_) => format!(
+            "{} beside bounds, tested at every answer",
+            count(weights.rows)
+        ),
+        None => format!(
+            "{} beside bounds; {} of all are watched by the steps",
+            count(weights.rows),
+            count(weights.watched.len())
+        ),
+    };
     rows.extend([
         row("constraints", constraints),
+        row("tool", tool(model)),
         row("steps", steps(model)),
         row(
             "training",
             format!(
-                "{} optima with {} active sets, by {}; seed {}",
-                count(record.training.labels),
-                count(record.training.active_sets),
+                "{}; optima by {}; seed {}",
+                learned_from(model),
                 record.training.reference,
                 record.settings.seed
             ),
@@ -99,7 +105,8 @@ pub fn text(model: &SolverModel, file: &str, size: u64) -> String {
     rows.extend(certificate_rows(record.certificate.as_ref()));
     let candidates = record.training.candidates.iter().map(|one| {
         vec![
-            one.steps.to_string(),
+            one.tool.name().to_owned(),
+            one.steps.max(one.tests).to_string(),
             number(one.margin),
             gap(one.mean_gap),
             gap(one.worst_gap),
@@ -108,6 +115,7 @@ pub fn text(model: &SolverModel, file: &str, size: u64) -> String {
         ]
     });
     let header = [
+        "TOOL",
         "STEPS",
         "MARGIN",
         "MEAN GAP",
@@ -141,6 +149,7 @@ pub fn json(model: &SolverModel, file: &str, size: u64) -> Result<Value> {
         "dimension": weights.dim,
         "x_dimension": weights.x_dim,
         "x_range": weights.x_range,
+        "tool": model.record().training.chosen.tool.name(),
         "steps": weights.steps,
         "exact": weights.exact,
         "constraints": weights.rows,
@@ -160,9 +169,58 @@ fn gap(gap: f64) -> String {
     }
 }
 
+/// What a training learned from.
+pub(crate) fn learned_from(model: &SolverModel) -> String {
+    let training = &model.record().training;
+    match training.labels {
+        0 => "membership tests and the objective".to_owned(),
+        labels => format!(
+            "{} optima with {} active sets",
+            count(labels),
+            count(training.active_sets)
+        ),
+    }
+}
+
+/// The chosen tool, and what the other one measured.
+pub(crate) fn tool(model: &SolverModel) -> String {
+    let training = &model.record().training;
+    let chosen = &training.chosen;
+    let figures = |one: &Measured| {
+        format!(
+            "mean gap {}, worst {}, {} of {} answers not feasible",
+            gap(one.mean_gap),
+            gap(one.worst_gap),
+            count(one.failed),
+            count(one.tested)
+        )
+    };
+    let other = training
+        .candidates
+        .iter()
+        .find(|one| one.tool != chosen.tool);
+    match other {
+        None => format!("{}: {}", chosen.tool.name(), figures(chosen)),
+        Some(other) => format!(
+            "{}: {}\nnot {}: {}",
+            chosen.tool.name(),
+            figures(chosen),
+            other.tool.name(),
+            figures(other)
+        ),
+    }
+}
+
 /// The steps of an answer, and what they were chosen by.
 pub(crate) fn steps(model: &SolverModel) -> String {
     let chosen = &model.record().training.chosen;
+    if let Some(proposer) = &model.weights().proposer {
+        return format!(
+            "{} points of a network, brought to the set; up to {} membership tests improve the best",
+            proposer.network.outputs() / model.weights().dim,
+            count(proposer.tests)
+        );
+    }
     if model.weights().exact {
         return "one, which is exact for a quadratic program".to_owned();
     }
@@ -193,13 +251,24 @@ pub fn warnings(model: &SolverModel) -> Vec<String> {
     };
     let infeasible = certificate.samples - certificate.feasible;
     if infeasible > 0 {
+        let advice = match &model.weights().proposer {
+            Some(_) => {
+                "train without --quick, or with a larger --setting network_steps=N".to_owned()
+            }
+            None => format!(
+                "try --setting labels=N with more than {} labels",
+                record.training.labels
+            ),
+        };
         warnings.push(format!(
             "{} of {} answers are not feasible; `fabproj solve` marks such answers; if these x have feasible \
-             points, try --setting labels=N with more than {} labels",
+             points, {advice}",
             count(infeasible),
-            count(certificate.samples),
-            record.training.labels
+            count(certificate.samples)
         ));
+    }
+    if model.weights().proposer.is_some() {
+        return warnings;
     }
     let goal = record.settings.goal;
     if certificate.worst > goal.max(1e-9) {

@@ -16,7 +16,7 @@ use super::{Arguments, TIMED_CALLS, finish};
 use crate::bench;
 use crate::failure::wrong_usage;
 use crate::options::Common;
-use crate::show::{self, count, time};
+use crate::show::{self, time};
 use crate::solve::record;
 
 impl Arguments {
@@ -27,7 +27,6 @@ impl Arguments {
             ("--preset", self.preset != Preset::Default),
             ("--max-queries", self.max_queries.is_some()),
             ("--plot", task.plot.is_some()),
-            ("--quick", task.settings.quick),
         ];
         match unused.iter().find(|(_, used)| *used) {
             None => Ok(()),
@@ -43,6 +42,7 @@ impl Arguments {
     pub(super) fn solver_settings(&self, common: &Common) -> Result<SolveSettings> {
         let mut settings = self.task.settings.adjusted(&SolveSettings::default())?;
         settings.seed = common.seed;
+        settings.quick |= self.task.settings.quick;
         Ok(settings)
     }
 }
@@ -138,17 +138,10 @@ impl Summary {
             let names = files.iter().map(|path| path.display().to_string());
             names.collect::<Vec<_>>().join("\n")
         };
-        let training = &self.model.record().training;
         let mut rows = record::certificate_rows(self.model.record().certificate.as_ref());
         rows.extend([
-            row(
-                "learned from",
-                format!(
-                    "{} optima with {} active sets",
-                    count(training.labels),
-                    count(training.active_sets)
-                ),
-            ),
+            row("tool", record::tool(&self.model)),
+            row("learned from", record::learned_from(&self.model)),
             row("steps", record::steps(&self.model)),
             row(
                 "one answer",

@@ -202,6 +202,43 @@ fn options_of_sets_are_refused_for_problems() {
     run(folder, &unknown).failed(2, &["goall", "goal"]);
 }
 
+/// Plants that run at certain levels only: a membership test, without gradients.
+#[test]
+fn a_problem_with_alternatives_is_learned() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder.path();
+    let levels = "[[constraint]]\nany = [\"p1 <= 0.1\", \"p1 >= 2\"]\n";
+    write(folder, "plants.toml", &format!("{PLANTS}{levels}"));
+    let learned = |more: &[&str]| {
+        let mut arguments = vec!["train", "plants.toml", "-o", "plants", "--force"];
+        arguments.extend(more);
+        run(folder, &arguments)
+    };
+    learned(&["--setting", "tool=structured"]).failed(1, &["membership test only", "tool"]);
+    let quick = [
+        "--quick",
+        "--samples",
+        "20",
+        "--setting",
+        "network_steps=300",
+    ];
+    let said = learned(&quick).done().stdout;
+    assert!(said.contains("learned: mean gap"), "{said}");
+    let inspected = run(folder, &["inspect", "plants"]).done().stdout;
+    for part in ["learned: mean gap", "multi-start local search", "16 points"] {
+        assert!(inspected.contains(part), "{part}: {inspected}");
+    }
+    let x: String = (0..30)
+        .map(|row| format!("{},2\n", 1.0 + f64::from(row) / 6.0))
+        .collect();
+    let solved = run_with_input(folder, &["solve", "plants"], &format!("demand,price\n{x}"));
+    for row in solved.done().stdout.lines().skip(1) {
+        let fields: Vec<&str> = row.split(',').collect();
+        let [demand, p1, p2] = [0, 2, 3].map(|at| fields[at].parse::<f64>().expect("a number"));
+        assert!(p1 + p2 >= demand && (p1 <= 0.1 || p1 >= 2.0), "{row}");
+    }
+}
+
 #[test]
 fn a_problem_without_x_has_one_answer() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -246,7 +283,10 @@ fn a_stopped_training_of_a_solver_goes_on_to_the_same_file() {
     let text = PLANTS.replace("price*p2", "price*p2 + 0.1*sin(3*p1)*sin(2*p2)");
     write(folder, "plants.toml", &text);
     let train = |model: &str| {
-        format!("train plants.toml -q --samples 20 --setting labels=8000 --threads 1 -o {model}")
+        format!(
+            "train plants.toml -q --samples 20 --setting labels=8000 --setting tool=structured --threads 1 \
+             -o {model}"
+        )
     };
     let words = |line: &str| run(folder, &line.split(' ').collect::<Vec<_>>());
     words(&train("whole")).done();

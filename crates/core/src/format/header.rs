@@ -131,7 +131,7 @@ impl ChartHeader {
 }
 
 impl NetworkHeader {
-    fn of(network: &Network) -> Self {
+    pub(super) fn of(network: &Network) -> Self {
         let outputs = network.layers.iter().map(|layer| layer.outputs);
         let widths = core::iter::once(network.inputs()).chain(outputs).collect();
         let skip = network.skip.as_ref().map_or(0, Vec::len);
@@ -143,7 +143,7 @@ impl NetworkHeader {
         }
     }
 
-    fn check_limits(&self, part: &str) -> Result<(), WeightsError> {
+    pub(super) fn check_limits(&self, part: &str) -> Result<(), WeightsError> {
         limit(
             || format!("{part}'s layers"),
             self.widths.len().saturating_sub(1),

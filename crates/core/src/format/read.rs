@@ -153,7 +153,7 @@ pub(super) struct Tensors<'data> {
 }
 
 impl Tensors<'_> {
-    fn weights(&self, header: &Header) -> Result<Weights, FormatError> {
+    pub(super) fn weights(&self, header: &Header) -> Result<Weights, FormatError> {
         let charts = header.charts.iter().enumerate();
         Ok(Weights {
             dim: header.dim,
@@ -201,7 +201,11 @@ impl Tensors<'_> {
         header.map(|header| self.network(name, header)).transpose()
     }
 
-    fn network(&self, name: &str, header: &NetworkHeader) -> Result<Network, FormatError> {
+    pub(super) fn network(
+        &self,
+        name: &str,
+        header: &NetworkHeader,
+    ) -> Result<Network, FormatError> {
         let pairs = header.widths.windows(2).enumerate();
         let layers = pairs.map(|(index, pair)| {
             let (inputs, outputs) = (pair[0], pair[1]);

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::BLANK;
 use super::read::{Nothing, Tensors, damaged, open};
-use super::write::{Tensor, WriteError, write};
-use super::{FormatError, VERSION};
-use crate::solver::{AffineMap, MAX_ROWS, SolverWeights};
+use super::write::{self, Tensor, WriteError};
+use super::{FormatError, Header, NetworkHeader, VERSION};
+use crate::solver::{AffineMap, MAX_ROWS, Proposer, SolverWeights};
 use crate::validate::{MAX_WIDTH, limit};
 
 /// Sizes and switches of a solver.
@@ -38,6 +38,44 @@ struct Sizes {
     exact: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     near: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proposer: Option<ProposerHeader>,
+}
+
+/// What proposes points, where there is such.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct ProposerHeader {
+    projector: Header,
+    network: NetworkHeader,
+    tests: usize,
+    stride: f64,
+}
+
+impl ProposerHeader {
+    fn of(proposer: &Proposer) -> Self {
+        // Version and digest are those of the whole file.
+        let projector = Header {
+            digest: String::new(),
+            ..Header::of(&proposer.projector)
+        };
+        Self {
+            projector,
+            network: NetworkHeader::of(&proposer.network),
+            tests: proposer.tests,
+            stride: proposer.stride,
+        }
+    }
+
+    fn read(&self, tensors: &Tensors<'_>) -> Result<Proposer, FormatError> {
+        self.projector.check_limits()?;
+        self.network.check_limits("solver.network")?;
+        Ok(Proposer {
+            projector: tensors.weights(&self.projector)?,
+            network: tensors.network("solver.network", &self.network)?,
+            tests: self.tests,
+            stride: self.stride,
+        })
+    }
 }
 
 impl SolverWeights {
@@ -122,6 +160,11 @@ fn weights(tensors: &Tensors<'_>, sizes: &Sizes) -> Result<SolverWeights, Format
         exact: sizes.exact,
         near: sizes.near,
         x_range: pairs("x_range", x_dim)?,
+        proposer: sizes
+            .proposer
+            .as_ref()
+            .map(|header| header.read(tensors))
+            .transpose()?,
     })
 }
 
@@ -151,9 +194,16 @@ pub fn write_solver_with<R: Serialize>(
             linear: weights.linear,
             exact: weights.exact,
             near: weights.near,
+            proposer: weights.proposer.as_ref().map(ProposerHeader::of),
         },
     };
-    write(&header, record, tensors(weights))
+    let mut all = tensors(weights);
+    if let Some(proposer) = &weights.proposer {
+        let mut more = write::Tensors(write::tensors(&proposer.projector));
+        more.network("solver.network", &proposer.network);
+        all.extend(more.0);
+    }
+    write::write(&header, record, all)
 }
 
 fn tensors(weights: &SolverWeights) -> Vec<(String, Tensor)> {

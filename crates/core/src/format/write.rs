@@ -119,9 +119,9 @@ impl View for Tensor {
 }
 
 /// Tensors in the making, with their names.
-struct Tensors(Vec<(String, Tensor)>);
+pub(super) struct Tensors(pub(super) Vec<(String, Tensor)>);
 
-fn tensors(weights: &Weights) -> Vec<(String, Tensor)> {
+pub(super) fn tensors(weights: &Weights) -> Vec<(String, Tensor)> {
     let mut tensors = Tensors(Vec::new());
     tensors.frame("frame", &weights.frame);
     tensors.frame("x_frame", &weights.x_frame);
@@ -184,7 +184,7 @@ impl Tensors {
         }
     }
 
-    fn network(&mut self, name: &str, network: &Network) {
+    pub(super) fn network(&mut self, name: &str, network: &Network) {
         for (index, layer) in network.layers.iter().enumerate() {
             let shape = vec![layer.outputs, layer.inputs];
             let prefix = format!("{name}.layers.{index}");

@@ -3,6 +3,7 @@
 
 mod active_set;
 mod functions;
+mod learned;
 mod pullback;
 mod run;
 mod search;
@@ -18,6 +19,7 @@ use core::fmt;
 #[doc(hidden)]
 pub use active_set::{ActiveSet, Ending};
 pub use functions::Functions;
+pub use learned::Proposer;
 pub use pullback::PullbackWorkspace;
 pub(crate) use weights::MAX_ROWS;
 pub use weights::{AffineMap, SolverWeights};
@@ -60,6 +62,7 @@ use search::SearchMemory;
 ///     anchor: AffineMap { constant: vec![0.0], by_x: vec![0.0] },
 ///     metric: vec![1.0], watched: vec![0], pulls: vec![1.0], gram: vec![1.0], margins: vec![0.0],
 ///     active: vec![], steps: 1, linear: true, exact: true, near: None, x_range: vec![(-2.0, 2.0)],
+///     proposer: None,
 /// };
 /// let solver = Solver::new(weights, Capped)?;
 /// let (y, answer) = solver.solve(&[1.5])?;
@@ -72,6 +75,7 @@ pub struct Solver<F> {
     functions: F,
     /// Along which a search moves y, one after the other; none where no search is wanted.
     directions: Vec<f64>,
+    packed: Option<learned::Packed>,
 }
 
 /// What a solver did for one x.
@@ -170,6 +174,7 @@ pub struct SolverWorkspace {
     program: ActiveSet,
     memory: Vec<f64>,
     search: Option<SearchMemory>,
+    learned: Option<learned::Buffers>,
 }
 
 impl<F: Functions> Solver<F> {
@@ -192,10 +197,12 @@ impl<F: Functions> Solver<F> {
             Some(_) => search::directions(&weights),
             None => Vec::new(),
         };
+        let packed = learned::Packed::new(&weights)?;
         Ok(Self {
             weights,
             functions,
             directions,
+            packed,
         })
     }
 
@@ -243,6 +250,7 @@ impl<F: Functions> Solver<F> {
             memory: vec![0.0; self.functions.memory()],
             search: (!self.directions.is_empty())
                 .then(|| SearchMemory::new(&self.weights, self.directions.len() / self.dim())),
+            learned: self.packed.as_ref().map(learned::Packed::buffers),
         }
     }
 

@@ -9,6 +9,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::learned::Packed;
 use super::vector::{add, dot, largest};
 use super::{Answer, Functions, Solver, SolverWorkspace};
 use crate::projector::CallError;
@@ -16,6 +17,8 @@ use crate::projector::call::length;
 
 /// Step of central differences, as a part of the numbers' size: the cube root of the rounding error.
 const DIFFERENCE: f64 = 6e-6;
+/// The same for networks in single precision, as a part of the range of x.
+const PROPOSAL_DIFFERENCE: f64 = 1e-3;
 /// The square of the residual that ends the search for w, as a part of the first. Below 1e-16 it is rounding,
 /// which would lead the search astray.
 const SMALL: f64 = 1e-13;
@@ -109,6 +112,7 @@ impl<F: Functions> Solver<F> {
     /// #     anchor: AffineMap { constant: vec![0.0], by_x: vec![0.0] },
     /// #     metric: vec![1.0], watched: vec![0], pulls: vec![1.0], gram: vec![1.0], margins: vec![0.0],
     /// #     active: vec![], steps: 1, linear: true, exact: true, near: None, x_range: vec![(-2.0, 2.0)],
+    /// #     proposer: None,
     /// # };
     /// // min ½ (y − x)² with y ≤ 1: the answer follows x up to 1
     /// let solver = Solver::new(weights, Capped)?;
@@ -142,13 +146,45 @@ impl<F: Functions> Solver<F> {
         work.y = y;
         let answer = answer?;
         gradient.fill(0.0);
-        if answer.outcome.is_verified() {
+        if let Some(packed) = &self.packed {
+            self.pull_back_proposal(packed, x, delta, gradient, work);
+        } else if answer.outcome.is_verified() {
             self.refine(x, work)?;
             self.linearise(x, work);
             self.solve_transposed(x, delta, work);
             self.by_x(x, gradient, work);
         }
         Ok(answer)
+    }
+
+    /// The gradient of the proposal that is nearest to the answer, by central differences.
+    fn pull_back_proposal(
+        &self,
+        packed: &Packed,
+        x: &[f64],
+        delta: &[f64],
+        gradient: &mut [f64],
+        work: &mut PullbackWorkspace,
+    ) {
+        let Some(own) = work.solver.learned.as_mut() else {
+            return;
+        };
+        if !x.iter().all(|x| x.is_finite()) {
+            return;
+        }
+        work.along
+            .copy_from_slice(self.proposal_near(packed, x, &work.y, own));
+        work.x.copy_from_slice(x);
+        for (i, gradient) in gradient.iter_mut().enumerate() {
+            let (low, high) = self.weights.x_range[i];
+            let step = PROPOSAL_DIFFERENCE * (high - low).max(f64::MIN_POSITIVE);
+            let mut along = |x_i: f64| {
+                work.x[i] = x_i;
+                dot(delta, self.proposal_near(packed, &work.x, &work.along, own))
+            };
+            *gradient = (along(x[i] + step) - along(x[i] - step)) / (2.0 * step);
+            work.x[i] = x[i];
+        }
     }
 
     /// Goes on with the solver's steps until they are short: rows with small multipliers may be missing from

@@ -21,7 +21,10 @@ impl<F: Functions> Solver<F> {
         let x_in_range = x.iter().zip(&self.weights.x_range).all(within);
         let mut searched = false;
         let (outcome, objective) = if x.iter().all(|x| x.is_finite()) {
-            self.answer(x, work, &mut searched)
+            match &self.packed {
+                Some(packed) => self.run_learned(packed, x, work),
+                None => self.answer(x, work, &mut searched),
+            }
         } else {
             work.y.copy_from_slice(&self.weights.start.constant);
             (SolveOutcome::NotFinite, f64::NAN)

@@ -3,12 +3,16 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use super::Proposer;
+use crate::equations::Equations;
 use crate::validate::{MAX_WIDTH, WeightsError, dimension, limit};
 
 /// The most constraints, bounds of y included.
 pub(crate) const MAX_ROWS: usize = 1 << 16;
 /// The most steps per answer.
 pub(crate) const MAX_STEPS: usize = 64;
+/// The most membership tests that improve an answer.
+const MAX_TESTS: usize = 1 << 20;
 
 /// constant + by_x · x
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -64,6 +68,9 @@ pub struct SolverWeights {
     pub near: Option<f64>,
     /// The x that training saw: the lowest and the highest of each coordinate.
     pub x_range: Vec<(f64, f64)>,
+    /// The learned tool, for sets with a membership test only. `watched` is empty then, and `metric` is the
+    /// projection along the equations.
+    pub proposer: Option<Proposer>,
 }
 
 impl SolverWeights {
@@ -144,6 +151,29 @@ impl SolverWeights {
                 }
             }
         }
-        Ok(())
+        self.validate_proposer()
+    }
+
+    fn validate_proposer(&self) -> Result<(), WeightsError> {
+        let Some(proposer) = &self.proposer else {
+            return Ok(());
+        };
+        let (dim, x_dim) = (self.dim, self.x_dim);
+        let projector = &proposer.projector;
+        projector.validate()?;
+        let equations = projector.equations.as_ref();
+        let found = equations.map_or(projector.dim, Equations::dim);
+        dimension(|| "solver.projector.dim".into(), found, dim)?;
+        dimension(|| "solver.projector.x_dim".into(), projector.x_dim, x_dim)?;
+        let outputs = dim * proposer.heads(dim).max(1);
+        let network = &proposer.network;
+        network.validate("solver.network", x_dim.max(1), outputs)?;
+        limit(|| "solver.tests".into(), proposer.tests, MAX_TESTS)?;
+        limit(|| "solver.watched".into(), self.watched.len(), 0)?;
+        if proposer.stride.is_finite() && proposer.stride > 0.0 {
+            return Ok(());
+        }
+        let (part, index, value) = ("solver.stride".into(), 0, proposer.stride as f32);
+        Err(WeightsError::NotFinite { part, index, value })
     }
 }

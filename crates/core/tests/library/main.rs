@@ -7,6 +7,7 @@ mod gradient;
 mod guard_is_always_feasible;
 mod guard_of_sets_that_may_be_empty;
 mod latent;
+mod learned_solver;
 mod misuse;
 mod model_bytes;
 mod no_allocation;

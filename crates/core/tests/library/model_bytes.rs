@@ -10,13 +10,13 @@ use proptest::prelude::*;
 use sha2::Digest;
 
 /// A file with its JSON object and tensors taken apart, to be put together wrongly.
-struct Parts {
+pub(crate) struct Parts {
     header: serde_json::Value,
     data: Vec<u8>,
 }
 
 impl Parts {
-    fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         let length = usize::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
         let header = serde_json::from_slice(&bytes[8..8 + length]).expect("a header");
         Self {
@@ -25,14 +25,14 @@ impl Parts {
         }
     }
 
-    fn metadata(&self) -> serde_json::Value {
+    pub(crate) fn metadata(&self) -> serde_json::Value {
         let text = self.header["__metadata__"]["fabproj"]
             .as_str()
             .expect("an entry");
         serde_json::from_str(text).expect("an object")
     }
 
-    fn with_metadata(mut self, metadata: &serde_json::Value) -> Vec<u8> {
+    pub(crate) fn with_metadata(mut self, metadata: &serde_json::Value) -> Vec<u8> {
         self.header["__metadata__"]["fabproj"] = metadata.to_string().into();
         self.sealed()
     }
@@ -161,7 +161,7 @@ proptest! {
 }
 
 /// The paths of all values that are not containers.
-fn leaves(value: &serde_json::Value, path: String, found: &mut Vec<String>) {
+pub(crate) fn leaves(value: &serde_json::Value, path: String, found: &mut Vec<String>) {
     match value {
         serde_json::Value::Object(entries) => {
             for (key, value) in entries {

@@ -72,6 +72,7 @@ fn weights() -> SolverWeights {
         exact: false,
         near: None,
         x_range: vec![(-1.0, 1.0), (1.0, 4.0)],
+        proposer: None,
     }
 }
 

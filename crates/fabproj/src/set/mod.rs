@@ -265,3 +265,20 @@ fn is_resolved((low, high): Interval) -> bool {
     largest <= f64::from(f32::MAX) / 4.0
         && largest * f64::from(f32::EPSILON) * f64::from(STEPS) <= high - low
 }
+
+/// The lowest and the highest of one column of rows.
+pub(crate) fn extent(rows: &[f64], width: usize, column: usize) -> Interval {
+    let values = rows.iter().skip(column).step_by(width);
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(*value), high.max(*value))
+    })
+}
+
+/// An interval that single precision resolves: data may not change at all.
+pub(crate) fn widened((low, high): Interval) -> Interval {
+    let least = 1e-3 * low.abs().max(high.abs()).max(1e-3);
+    if high - low < least {
+        return (low - least, high + least);
+    }
+    (low, high)
+}

@@ -222,16 +222,38 @@ pub(crate) enum Problem {
         /// What the reader says.
         reason: String,
     },
+    /// A file of x that cannot be read.
+    #[error("cannot read x from `{path}`: {reason}")]
+    XData {
+        /// The file, as written.
+        path: String,
+        /// What the reader says.
+        reason: String,
+    },
+    /// Rows of x that are too long or too short.
+    #[error(
+        "`x_data` has shape ({rows}, {found}), and x has shape ({expected},): a row needs one number for each \
+         coordinate of x"
+    )]
+    XDataShape {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        found: usize,
+        /// Coordinates of x.
+        expected: usize,
+    },
+    /// A file of x where only a text is known.
+    #[error(
+        "`x_data` names a file, which a text alone cannot find: read the problem from its file, or write the \
+         rows into the text, x_data = [[1, 2], [3, 4]]"
+    )]
+    XDataWithoutFolder,
     /// A file of arrays where only a text is known.
     #[error(
         "`arrays` names a file, which a text alone cannot find: read the set from its file, or write the arrays into the text, arrays = {{ h = [1, 2] }}"
     )]
     ArraysWithoutFolder,
-    /// A constraint of a problem that holds if one of several does.
-    #[error(
-        "the constraints of a problem must all hold at once: `any`, and `not` of several, have no single gradient"
-    )]
-    Alternatives,
     /// A problem without an objective.
     #[error(
         "the file describes a set, not a problem: add [objective] and, in the next line, minimise = \"…\""

@@ -1,22 +1,17 @@
 //! How far from optimal answers are, on x that training has not seen.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use fabproj_core::{Functions, SolveOutcome, Solver};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::affine::apply;
 use super::label;
-use super::pilot::Starts;
 use super::problem::Problem;
 use super::reduced::Reduced;
+use super::reference::Reference;
 use super::settings::MOST_NUMBERS;
-use super::train::{draw, relative_gap};
 use crate::CertifyError;
-
-/// x at which the optimum is searched from a drawn point as well.
-const DRAWN: usize = 16;
+use crate::train::Session;
 
 /// What [`SolverModel::certify`](super::SolverModel::certify) measures on.
 #[derive(Clone, Debug)]
@@ -31,10 +26,6 @@ pub struct GapPlan<'a> {
 }
 
 impl GapPlan<'_> {
-    fn stopped(&self) -> bool {
-        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
-    }
-
     /// Refuses more x than memory holds, before any work.
     ///
     /// # Errors
@@ -123,50 +114,27 @@ pub(super) fn certify<F: Functions + Sync>(
     solver: &Solver<F>,
     plan: &GapPlan,
 ) -> Result<GapCertificate, CertifyError> {
-    let reduced = Reduced::of(problem)?;
     plan.check(problem)?;
     // Another stream than that of training, for any two seeds.
     let seed = plan.seed ^ 0x5EED_0000_0000_0001;
-    let x = draw(problem.distribution(), problem.x_dim(), plan.samples, seed);
-    let zeros = vec![0.0; reduced.rows()];
-    // The Hessian at one optimum starts all searches, which compute their own where it serves them badly.
-    let hessian = x.iter().take(8).find_map(|x| {
-        let start = apply(&solver.weights().start, x);
-        let found = label::solve(&reduced, x, &start, &zeros, None).ok()?;
-        Some(reduced.hessian(&found.y, x, &found.multipliers))
-    });
-    let mut drawn = Starts::new(&reduced, seed);
-    let drawn: Vec<Vec<f64>> = (0..DRAWN.min(x.len())).map(|_| drawn.next()).collect();
-    let measured = x.par_iter().enumerate().map(|(index, x)| {
-        let Ok((y, answer)) = solver.solve(x) else {
-            return Ok((SolveOutcome::NotFinite, f64::NAN, None));
-        };
-        let starts = [y, apply(&solver.weights().start, x)];
-        let starts = starts.iter().chain(drawn.get(index));
-        let optima = starts.take_while(|_| !plan.stopped()).filter_map(|start| {
-            let found = label::solve(&reduced, x, start, &zeros, hessian.as_ref()).ok()?;
-            Some(found.objective)
-        });
-        let best = optima.fold(None, |best: Option<f64>, new| {
-            Some(best.map_or(new, |best| best.min(new)))
-        });
-        match plan.stopped() {
-            true => Err(CertifyError::Stopped),
-            false => Ok((answer.outcome, answer.objective, best)),
-        }
-    });
-    let measured: Vec<(SolveOutcome, f64, Option<f64>)> = measured.collect::<Result<_, _>>()?;
-    let optima: Vec<f64> = measured.iter().filter_map(|one| one.2).collect();
-    if optima.is_empty() {
+    let x = problem
+        .distribution()
+        .draw(problem.x_dim(), plan.samples, seed);
+    let reference = Reference::of(problem, solver, seed)?;
+    let session = Session::new();
+    let session = match plan.stop {
+        Some(stop) => session.stop(stop),
+        None => session,
+    };
+    let measured = reference.gaps(&[solver], &x, &session);
+    let Ok([measured]) = measured.as_deref() else {
+        return Err(CertifyError::Stopped);
+    };
+    let optima = measured.optima();
+    if optima == 0 {
         return Err(CertifyError::NoOptimum { tried: x.len() });
     }
-    let typical = optima.iter().map(|value| value.abs()).sum::<f64>() / optima.len() as f64;
-    let feasible = measured.iter().filter(|one| one.0.is_verified());
-    let mut gaps: Vec<f64> = feasible
-        .clone()
-        .filter_map(|(_, objective, best)| Some(relative_gap(*objective, (*best)?, typical)))
-        .collect();
-    gaps.sort_by(f64::total_cmp);
+    let gaps = measured.sorted();
     let at = |share: f64| {
         let place = (share * gaps.len() as f64).ceil() as usize;
         gaps.get(place.clamp(1, gaps.len().max(1)) - 1)
@@ -175,17 +143,14 @@ pub(super) fn certify<F: Functions + Sync>(
     };
     Ok(GapCertificate {
         samples: x.len(),
-        feasible: feasible.clone().count(),
-        pulled: feasible.filter(|one| one.0 == SolveOutcome::Pulled).count(),
-        without_reference: x.len() - optima.len(),
+        feasible: measured.count(|one| one.outcome.is_verified()),
+        pulled: measured.count(|one| one.outcome == SolveOutcome::Pulled),
+        without_reference: x.len() - optima,
         mean: gaps.iter().sum::<f64>() / gaps.len().max(1) as f64,
         median: at(0.5),
         percentile_99: at(0.99),
         worst: at(1.0),
-        reference: format!(
-            "sequential quadratic programming in f64, two starts, a drawn one more at {} x",
-            drawn.len()
-        ),
+        reference: reference.name(x.len()),
         seed: plan.seed,
     })
 }

@@ -4,11 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fabproj_core::Functions;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
-use super::train::draw;
+use super::black_box::BlackBox;
 use crate::set::{
-    Description, Equation, FileSet, Interval, SetError, bounded, finite, length, ordered,
-    parse_file,
+    Description, Equation, FileSet, Interval, Set, SetError, bounded, extent, finite, length,
+    ordered, parse_file, widened,
 };
 
 /// Minimise f(y, x) over y with c(y, x) ≤ 0, A y = b + B x and bounds, for every x of a distribution.
@@ -32,6 +35,8 @@ use crate::set::{
 pub struct Problem {
     description: Description,
     functions: Arc<dyn Functions + Send + Sync>,
+    /// The set and the objective, where the set has a membership test only.
+    black_box: Option<Arc<BlackBox>>,
     bounds: Option<Vec<Interval>>,
     distribution: Distribution,
     equations: Vec<Equation>,
@@ -48,6 +53,63 @@ pub(crate) enum Distribution {
     Rows(Vec<f64>),
 }
 
+impl Distribution {
+    /// x of the distribution. Rows of data come in random order, each at most once.
+    pub(super) fn draw(&self, x_dim: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        match self {
+            Self::Region(_) => {
+                let one = |_| {
+                    let mut x = vec![0.0; x_dim];
+                    self.draw_one(&mut random, &mut x);
+                    x
+                };
+                (0..count).map(one).collect()
+            }
+            Self::Rows(rows) => {
+                let mut rows: Vec<Vec<f64>> = if x_dim == 0 {
+                    vec![Vec::new()]
+                } else {
+                    rows.chunks_exact(x_dim).map(<[f64]>::to_vec).collect()
+                };
+                rows.shuffle(&mut random);
+                rows.truncate(count);
+                rows
+            }
+        }
+    }
+
+    /// Writes one x; a row of data may come again.
+    pub(super) fn draw_one(&self, random: &mut ChaCha8Rng, x: &mut [f64]) {
+        match self {
+            _ if x.is_empty() => {}
+            Self::Region(bounds) => {
+                for (x, (low, high)) in x.iter_mut().zip(bounds) {
+                    let part: f64 = random.random();
+                    *x = low + (high - low) * part;
+                }
+            }
+            Self::Rows(rows) => {
+                let row = random.random_range(0..rows.len() / x.len());
+                x.copy_from_slice(&rows[row * x.len()..][..x.len()]);
+            }
+        }
+    }
+
+    /// The lowest and the highest of each coordinate.
+    pub(super) fn range(&self, x_dim: usize) -> Vec<Interval> {
+        match self {
+            Self::Region(bounds) => bounds.clone(),
+            Self::Rows(rows) => (0..x_dim).map(|i| extent(rows, x_dim, i)).collect(),
+        }
+    }
+
+    /// The region that contains all x, with a width in every coordinate.
+    pub(super) fn region(&self, x_dim: usize) -> Vec<Interval> {
+        self.range(x_dim).into_iter().map(widened).collect()
+    }
+}
+
 impl Problem {
     /// A problem with a name for the model file and its functions; x is uniform between 0 and 1 until
     /// [`with_x`](Self::with_x) or [`with_x_rows`](Self::with_x_rows) says otherwise.
@@ -61,11 +123,50 @@ impl Problem {
         Self {
             description: Description::Closure { name: name.into() },
             functions,
+            black_box: None,
             bounds: None,
             distribution: Distribution::Region(vec![(0.0, 1.0); x_dim]),
             equations: Vec::new(),
             names: (0..dim).map(|i| format!("y{i}")).collect(),
             x_names: (0..x_dim).map(|i| format!("x{i}")).collect(),
+        }
+    }
+
+    /// A problem whose set has a membership test only. Name, bounds, equations and region of x are those of the
+    /// set. The objective has no constraints of its own.
+    ///
+    /// ```
+    /// use fabproj::set::FnSet;
+    /// use fabproj::solve::{FnFunctions, Problem};
+    ///
+    /// // The point nearest to x outside a disc.
+    /// let set = FnSet::new("plate", [(-1.0, 1.0); 2], |y, _| y[0].hypot(y[1]) >= 0.4)
+    ///     .with_x([(-1.0, 1.0); 2]);
+    /// let distance = FnFunctions::new([2, 2, 0], |y, x, _| (y[0] - x[0]).hypot(y[1] - x[1]));
+    /// let problem = Problem::from_set(set, distance);
+    /// problem.check()?;
+    /// assert_eq!((problem.dim(), problem.x_dim()), (2, 2));
+    /// # Ok::<(), fabproj::set::SetError>(())
+    /// ```
+    pub fn from_set(
+        set: impl Set + 'static,
+        objective: impl Functions + Send + Sync + 'static,
+    ) -> Self {
+        let set: Arc<dyn Set> = Arc::new(set);
+        let objective = Arc::new(objective);
+        let black_box = Arc::new(BlackBox {
+            set: set.clone(),
+            objective,
+        });
+        let problem = Self::shared(String::new(), black_box.clone())
+            .with_description(set.description())
+            .with_names(set.names(), set.x_names())
+            .with_equations(set.equations())
+            .with_bounds(set.bounds())
+            .with_x(set.x_bounds());
+        Self {
+            black_box: Some(black_box),
+            ..problem
         }
     }
 
@@ -174,6 +275,19 @@ impl Problem {
         &self.functions
     }
 
+    /// The set and the objective, where the set has a membership test only.
+    pub(super) fn black_box(&self) -> Option<&BlackBox> {
+        self.black_box.as_deref()
+    }
+
+    /// What gives f and its gradient, without a membership test.
+    pub(super) fn objective(&self) -> &(dyn Functions + Send + Sync) {
+        match &self.black_box {
+            Some(black_box) => &*black_box.objective,
+            None => &*self.functions,
+        }
+    }
+
     /// Bounds of y, if it has any.
     pub fn bounds(&self) -> Option<&[Interval]> {
         self.bounds.as_deref()
@@ -182,7 +296,7 @@ impl Problem {
     /// As many x as asked for, one after the other, from where training takes them. Rows of data come in random
     /// order, each at most once.
     pub fn draw_x(&self, count: usize, seed: u64) -> Vec<f64> {
-        draw(&self.distribution, self.x_dim(), count, seed).concat()
+        self.distribution.draw(self.x_dim(), count, seed).concat()
     }
 
     pub(crate) fn distribution(&self) -> &Distribution {
@@ -216,6 +330,11 @@ impl Problem {
     pub fn check(&self) -> Result<(), SetError> {
         let (dim, x_dim) = (self.dim(), self.x_dim());
         length("coordinates of y, at least", dim.max(1), dim)?;
+        if let Some(BlackBox { set, objective }) = self.black_box() {
+            length("coordinates of the set", dim, set.dim())?;
+            length("coordinates of the set's x", x_dim, set.x_dim())?;
+            length("constraints of the objective of a set", 0, objective.rows())?;
+        }
         length("names of y", dim, self.names.len())?;
         length("names of x", x_dim, self.x_names.len())?;
         if let Some(bounds) = &self.bounds {

@@ -1,5 +1,6 @@
 //! What a training may be told.
 
+use fabproj_core::Weights;
 use serde::{Deserialize, Serialize};
 
 use crate::train::TrainError;
@@ -7,6 +8,9 @@ use crate::train::settings::check;
 
 /// The largest number of steps that may be asked for.
 const MOST_STEPS: f64 = 1000.0;
+/// The most points that a network may propose, and the most tests of an answer.
+const MOST_HEADS: f64 = 64.0;
+const MOST_TESTS: f64 = 1e6;
 /// The smallest gap that may be asked for.
 const LEAST_GOAL: f64 = 1e-16;
 
@@ -23,6 +27,39 @@ pub struct SolveSettings {
     pub goal: f64,
     /// The most steps per answer. 6
     pub max_steps: usize,
+    /// The tool; left out: chosen by measurement.
+    pub tool: Option<Tool>,
+    /// Learned tool: whether its projector is trained by the preset `quick`. false
+    pub quick: bool,
+    /// Learned tool: points that the network proposes. 16
+    pub heads: usize,
+    /// Learned tool: width of the network's hidden layers. 128
+    pub width: usize,
+    /// Learned tool: steps of the network's training. 3000
+    pub network_steps: u64,
+    /// Learned tool: membership tests that improve an answer. 24
+    pub tests: usize,
+}
+
+/// How a solver finds its answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tool {
+    /// Steps of quadratic programming from an affine start: for smooth constraints.
+    #[default]
+    Structured,
+    /// A network in front of a projector onto the set: for membership tests, and for several basins.
+    Learned,
+}
+
+impl Tool {
+    /// A word for tables and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Structured => "structured",
+            Self::Learned => "learned",
+        }
+    }
 }
 
 impl Default for SolveSettings {
@@ -32,6 +69,12 @@ impl Default for SolveSettings {
             labels: 0,
             goal: 2e-6,
             max_steps: 6,
+            tool: None,
+            quick: false,
+            heads: 16,
+            width: 128,
+            network_steps: 3_000,
+            tests: 24,
         }
     }
 }
@@ -40,6 +83,14 @@ impl Default for SolveSettings {
 pub(super) const MOST_NUMBERS: usize = 1 << 28;
 
 impl SolveSettings {
+    /// Refuses settings that the learned tool cannot be trained with.
+    pub(super) fn check_learned(&self) -> Result<(), TrainError> {
+        check("heads", self.heads as f64, 1.0, MOST_HEADS)?;
+        check("width", self.width as f64, 1.0, Weights::MAX_WIDTH as f64)?;
+        check("network_steps", self.network_steps as f64, 1.0, 1e9)?;
+        check("tests", self.tests as f64, 0.0, MOST_TESTS)
+    }
+
     /// Refuses settings that cannot be trained with; every label takes so many numbers.
     pub(super) fn check(&self, per_label: usize) -> Result<(), TrainError> {
         let most_labels = MOST_NUMBERS / per_label;

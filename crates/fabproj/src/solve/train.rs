@@ -1,10 +1,6 @@
-//! From a problem to a solver's weights.
+//! The structured tool: steps of quadratic programming from an affine start.
 
 use fabproj_core::{AffineMap, Answer, SolveOutcome, Solver, SolverWeights};
-use rand::RngExt;
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +8,10 @@ use super::affine::{anchor, multipliers, start};
 use super::checkpoint::{self, Found};
 use super::label::{self, Label, NoLabel};
 use super::pilot::pilot;
-use super::problem::{Distribution, Problem};
+use super::problem::Problem;
 use super::quadratic::dot;
 use super::reduced::{Metric, Reduced, gram};
-use super::settings::SolveSettings;
+use super::settings::{SolveSettings, Tool};
 use crate::train::{Event, Session, TrainError};
 
 /// Labels beside four for each coordinate of x.
@@ -42,7 +38,13 @@ const NEAR: [f64; 7] = [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7];
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Measured {
-    /// Steps per answer.
+    /// The tool.
+    #[serde(default)]
+    pub tool: Tool,
+    /// Membership tests that improve an answer of the learned tool.
+    #[serde(default)]
+    pub tests: usize,
+    /// Steps per answer of the structured tool.
     pub steps: usize,
     /// The margin of the steps, as a part of the spread of the optima in the metric.
     pub margin: f64,
@@ -66,7 +68,7 @@ pub struct Measured {
 
 impl Measured {
     /// Figures for observers.
-    fn figures(&self) -> [(&'static str, f64); 5] {
+    pub(super) fn figures(&self) -> [(&'static str, f64); 5] {
         [
             ("mean gap", self.mean_gap),
             ("worst gap", self.worst_gap),
@@ -87,7 +89,7 @@ pub struct SolveSummary {
     pub without_label: usize,
     /// Different active sets among the labels.
     pub active_sets: usize,
-    /// How the optima were found.
+    /// How the optima were found; those that tools were compared by.
     pub reference: String,
     /// The candidate that was chosen.
     pub chosen: Measured,
@@ -96,7 +98,7 @@ pub struct SolveSummary {
 }
 
 /// Weights of a solver and what training did.
-pub(super) fn fit_solver(
+pub(super) fn fit_structured(
     problem: &Problem,
     settings: &SolveSettings,
     session: &Session,
@@ -112,7 +114,9 @@ pub(super) fn fit_solver(
     };
     // The largest of few gaps says little about that of many.
     let tests = wanted / 2;
-    let x = draw(problem.distribution(), x_dim, wanted + tests, settings.seed);
+    let x = problem
+        .distribution()
+        .draw(x_dim, wanted + tests, settings.seed);
     let all = label_all(&reduced, &x, settings.seed, session)?;
     // The last ones test; what has no optimum is left out of both.
     let tests = tests.min(all.len() / 3).max(1);
@@ -132,33 +136,6 @@ pub(super) fn fit_solver(
         candidates,
     };
     Ok((chosen.0, summary))
-}
-
-/// x of the distribution. Rows of data come in random order, each at most once.
-pub(super) fn draw(from: &Distribution, x_dim: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    match from {
-        Distribution::Region(bounds) => {
-            let one = |_| {
-                let numbers = bounds.iter().map(|(low, high)| {
-                    let part: f64 = random.random();
-                    low + (high - low) * part
-                });
-                numbers.collect()
-            };
-            (0..count).map(one).collect()
-        }
-        Distribution::Rows(rows) => {
-            let mut rows: Vec<Vec<f64>> = if x_dim == 0 {
-                vec![Vec::new()]
-            } else {
-                rows.chunks_exact(x_dim).map(<[f64]>::to_vec).collect()
-            };
-            rows.shuffle(&mut random);
-            rows.truncate(count);
-            rows
-        }
-    }
 }
 
 /// Optima at all x that have one.
@@ -198,10 +175,15 @@ fn find_all(
             return Err(TrainError::Stopped);
         }
         let next = &x[found.len()..x.len().min(found.len() + BATCH)];
-        let searched = next
-            .par_iter()
-            .map(|x| label::solve(reduced, x, &pilot.y, &pilot.multipliers, Some(&hessian)));
-        found.extend(searched.collect::<Vec<_>>());
+        let searched = next.par_iter().map(|x| match session.stopped() {
+            true => Err(NoLabel::Slow),
+            false => label::solve(reduced, x, &pilot.y, &pilot.multipliers, Some(&hessian)),
+        });
+        let searched: Vec<_> = searched.collect();
+        if session.stopped() {
+            return Err(TrainError::Stopped);
+        }
+        found.extend(searched);
         session.save(checkpoint::UNIT, || Ok(checkpoint::encode(&found)));
         session.emit(&Event::Progress {
             unit: checkpoint::UNIT,
@@ -328,7 +310,8 @@ impl Plan {
             linear,
             exact,
             near: None,
-            x_range: x_range(problem.distribution(), reduced.x_dim),
+            x_range: problem.distribution().range(reduced.x_dim),
+            proposer: None,
             watched,
         };
         if !linear {
@@ -474,6 +457,8 @@ fn measure<F: fabproj_core::Functions + Sync>(
         .map(|(answer, label)| relative_gap(answer.objective, label.objective, typical))
         .collect();
     Measured {
+        tool: Tool::Structured,
+        tests: 0,
         steps: solver.weights().steps,
         margin,
         near: solver.weights().near,
@@ -574,7 +559,7 @@ fn spread(reduced: &Reduced<'_>, labels: &[Label], metric: &Metric, mean: &[f64]
 }
 
 /// Σ dᵀ d over directions: the metric's inverse along y.
-fn square(directions: &[Vec<f64>], dim: usize) -> Vec<f64> {
+pub(super) fn square(directions: &[Vec<f64>], dim: usize) -> Vec<f64> {
     let mut matrix = vec![0.0; dim * dim];
     for direction in directions {
         for (row, a) in matrix.chunks_exact_mut(dim).zip(direction) {
@@ -599,20 +584,4 @@ fn combine(white: &[f64], directions: &[Vec<f64>], dim: usize) -> Vec<f64> {
         sum
     })
     .collect()
-}
-
-/// The x that a distribution gives.
-fn x_range(from: &Distribution, x_dim: usize) -> Vec<(f64, f64)> {
-    match from {
-        Distribution::Region(bounds) => bounds.clone(),
-        Distribution::Rows(rows) => {
-            let ends = |i: usize| {
-                let values = rows.iter().skip(i).step_by(x_dim);
-                values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-                    (low.min(*value), high.max(*value))
-                })
-            };
-            (0..x_dim).map(ends).collect()
-        }
-    }
 }

@@ -57,6 +57,12 @@ pub enum TrainError {
         /// Of how many.
         tried: usize,
     },
+    /// The structured tool for a set with a membership test only.
+    #[error(
+        "the set has a membership test only, and the structured tool needs gradients: leave `tool` out, or \
+         set it to `learned`"
+    )]
+    NoGradient,
     /// No rows to train on could be drawn.
     #[error(transparent)]
     Pool(#[from] PoolError),

@@ -113,6 +113,16 @@ pub fn train_with(
         settings: settings.clone(),
         seed: recipe.seed(),
     })?;
+    let trained = train_weights(set, recipe, session)?;
+    Model::of_training(set, recipe, settings, trained)
+}
+
+/// The weights alone, under the checkpoints that the session has claimed.
+pub(crate) fn train_weights(
+    set: &dyn Set,
+    recipe: &dyn Recipe,
+    session: &Session,
+) -> Result<Trained, TrainError> {
     let asked = Stoppable::new(set, session);
     let reduced = Reduced::of(&asked)?;
     let mut trained = stoppable(TrainError::Stopped, || match &reduced {
@@ -120,7 +130,7 @@ pub fn train_with(
         None => recipe.train(&asked, session),
     })?;
     trained.weights.equations = reduced.map(|reduced| reduced.equations().clone());
-    Model::of_training(set, recipe, settings, trained)
+    Ok(trained)
 }
 
 impl Recipe for Settings {

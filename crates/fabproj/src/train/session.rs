@@ -100,13 +100,38 @@ impl<'a> Session<'a> {
         self.observers.iter().for_each(|observer| observer(event));
     }
 
+    /// The environment of a part of the training: from one share of the whole to another.
+    pub(crate) fn part(&self, from: f64, to: f64) -> Session<'_> {
+        let tell = move |event: &Event| match *event {
+            Event::Progress {
+                unit,
+                step,
+                steps,
+                done,
+                losses,
+            } => self.emit(&Event::Progress {
+                unit,
+                step,
+                steps,
+                done: from + (to - from) * done,
+                losses,
+            }),
+            _ => self.emit(event),
+        };
+        Session {
+            checkpoints: self.checkpoints,
+            stop: self.stop,
+            ..Session::new().observe(tell)
+        }
+    }
+
     /// How many membership queries trainings in this environment have made so far.
     pub fn queries(&self) -> u64 {
         self.queries.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count(&self, queries: usize) {
-        self.queries.fetch_add(queries as u64, Ordering::Relaxed);
+    pub(crate) fn count(&self, queries: u64) {
+        self.queries.fetch_add(queries, Ordering::Relaxed);
     }
 
     /// Whether the stop flag is set.

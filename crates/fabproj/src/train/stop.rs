@@ -62,7 +62,7 @@ impl Membership for Stoppable<'_> {
 
     fn contains_rows(&self, y: &[f64], x: &[f64], inside: &mut [bool]) {
         self.ask();
-        self.session.count(inside.len());
+        self.session.count(inside.len() as u64);
         self.set.contains_rows(y, x, inside);
     }
 

@@ -3,7 +3,7 @@
 use fabproj::core::SolveOutcome;
 use fabproj::set::{Equation, SetError};
 use fabproj::solve::{
-    self, FnFunctions, Functions, GapPlan, Problem, Quadratic, SolveSettings, SolverModel,
+    self, FnFunctions, Functions, GapPlan, Problem, Quadratic, SolveSettings, SolverModel, Tool,
 };
 use fabproj::{Checkpoints, Event, FileError, Model, Session, TrainError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -392,6 +392,13 @@ fn problem_files_are_trained_saved_and_built_again() {
     }
 }
 
+/// Without a look at the other tool.
+fn structured() -> SolveSettings {
+    let mut settings = SolveSettings::default();
+    settings.tool = Some(Tool::Structured);
+    settings
+}
+
 /// A problem of two variables within ±2, from a text.
 fn two(objective: &str, constraint: &str) -> Problem {
     let text = format!(
@@ -411,7 +418,7 @@ fn the_search_does_not_end_where_it_begins() {
         ("1 / y[0] + y[1]^2", "y[0] >= 0.5", 0.5),
     ];
     for (objective, constraint, least) in cases {
-        let model = solve::train(&two(objective, constraint), &SolveSettings::default());
+        let model = solve::train(&two(objective, constraint), &structured());
         let model = model.unwrap_or_else(|error| panic!("{objective}: {error}"));
         let problem = model.problem().expect("a text");
         let solver = model.solver(&problem).expect("weights that run");
@@ -428,7 +435,7 @@ fn a_certificate_sees_what_a_local_optimum_misses() {
     let text = "y = 1\nbounds = [-1.0, 1.0]\nx = 1\nx_bounds = [-1.0, 1.0]\n[objective]\n\
                 minimise = \"0.2 * x[0] * y[0] + 0.5 - 0.5 * y[0]^2\"\n[[constraint]]\nexpr = \"y[0] <= 2\"\n";
     let problem = Problem::from_toml(text).expect("a problem");
-    let mut model = solve::train(&problem, &SolveSettings::default()).expect("a solver");
+    let mut model = solve::train(&problem, &structured()).expect("a solver");
     let certificate = model
         .certify(&problem, &GapPlan::default())
         .expect("optima");

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use csv::{ByteRecord, Error, ErrorKind, Position, ReaderBuilder, Trim};
 
-use super::places::Places;
+use super::places::{Places, named};
 use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of};
 use crate::support::WholeRows;
 
-pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
-    let failed = |error: Error| failure(path, error);
+type Reader = csv::Reader<WholeRows<File>>;
+
+/// A file and the names of its columns.
+fn open(path: &Path) -> Result<(Reader, Vec<String>), LabelledError> {
     let file = File::open(path).map_err(|source| LabelledError::Read {
         path: path.to_owned(),
         source,
@@ -18,12 +20,43 @@ pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, Label
     let mut reader = ReaderBuilder::new()
         .trim(Trim::All)
         .from_reader(WholeRows::new(file, b','));
-    let header = reader.byte_headers().map_err(failed)?;
+    let header = reader
+        .byte_headers()
+        .map_err(|error| failure(path, error))?;
     let names: Vec<String> = header.iter().map(name).collect();
     if names.is_empty() {
         return Err(LabelledError::Empty);
     }
     check_separator(&names)?;
+    Ok((reader, names))
+}
+
+/// The numbers of some columns, row after row.
+pub(super) fn numbers(path: &Path, columns: &[String]) -> Result<Vec<f64>, LabelledError> {
+    let (mut reader, names) = open(path)?;
+    let places = named(&names, columns)?;
+    let (mut values, mut record, mut row) = (Vec::new(), ByteRecord::new(), 0);
+    while reader
+        .read_byte_record(&mut record)
+        .map_err(|error| failure(path, error))?
+    {
+        row += 1;
+        let line = record.position().map(Position::line);
+        push_numbers(&record, Place { row, line }, &places, &mut values)?;
+        if values.len() > MAX_NUMBERS {
+            return Err(LabelledError::TooLarge {
+                name: path.display().to_string(),
+                found: values.len() as u128,
+                limit: MAX_NUMBERS,
+            });
+        }
+    }
+    Ok(values)
+}
+
+pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
+    let failed = |error: Error| failure(path, error);
+    let (mut reader, names) = open(path)?;
     let places = Places::find(&names, columns)?;
     let (mut points, mut x_values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     let mut record = ByteRecord::new();

@@ -258,6 +258,25 @@ fn ending(path: &Path) -> Option<String> {
     Some(path.extension()?.to_str()?.to_lowercase())
 }
 
+/// The numbers of some columns of a file (.csv, .parquet), row after row.
+pub(crate) fn numbers(path: &Path, columns: &[String]) -> Result<Vec<f64>, LabelledError> {
+    match ending(path).as_deref() {
+        #[cfg(feature = "csv")]
+        Some("csv") => csv::numbers(path, columns),
+        #[cfg(feature = "parquet")]
+        Some("parquet") => parquet::numbers(path, columns),
+        _ => {
+            let _ = columns;
+            let problem =
+                "its name must end in .csv, .parquet or .npz, of a format that this build reads";
+            Err(LabelledError::Format {
+                format: "a table",
+                problem: problem.to_owned(),
+            })
+        }
+    }
+}
+
 /// The label that a number means: 1 is feasible; 0 and -1 are not.
 #[cfg(any(feature = "csv", feature = "npz", feature = "parquet"))]
 fn label_of(value: f64) -> Option<bool> {

@@ -14,17 +14,34 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use self::pages::{Pages, check_place};
-use super::places::Places;
+use super::places::{Places, named};
 use super::{Columns, LabelledData, LabelledError, MAX_NUMBERS, Place, label_of, open_seekable};
 
 /// Rows that are read at once.
 const ROWS: usize = 8192;
 
 pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
-    // The crate that decodes them panics on some damaged files. Those that are known are errors before that;
-    // others end here.
-    let read = panic::catch_unwind(|| read_sound(path, columns));
-    read.unwrap_or_else(|_| {
+    unless_damaged(|| read_sound(path, columns))
+}
+
+/// The numbers of some columns, row after row.
+pub(super) fn numbers(path: &Path, columns: &[String]) -> Result<Vec<f64>, LabelledError> {
+    unless_damaged(|| {
+        let (file, names) = open(path)?;
+        let table = Table {
+            file: &file,
+            most_rows: MAX_NUMBERS / columns.len().max(1),
+        };
+        table.columns(&named(&names, columns)?)
+    })
+}
+
+/// The crate that decodes them panics on some damaged files. Those that are known are errors before that;
+/// others end here.
+fn unless_damaged<T>(
+    read: impl FnOnce() -> Result<T, LabelledError> + panic::UnwindSafe,
+) -> Result<T, LabelledError> {
+    panic::catch_unwind(read).unwrap_or_else(|_| {
         Err(LabelledError::Format {
             format: "Parquet",
             problem: "its pages contradict its footer: the file is damaged".to_owned(),
@@ -32,7 +49,8 @@ pub(super) fn read(path: &Path, columns: &Columns) -> Result<LabelledData, Label
     })
 }
 
-fn read_sound(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
+/// A file and the names of its columns.
+fn open(path: &Path) -> Result<(SerializedFileReader<File>, Vec<String>), LabelledError> {
     let file = open_seekable(path)?;
     let file = SerializedFileReader::new(file).map_err(damaged)?;
     let schema = file.metadata().file_metadata().schema_descr_ptr();
@@ -43,7 +61,12 @@ fn read_sound(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledEr
         let name = if flat(column) { column.name() } else { "" };
         name.to_owned()
     });
-    let names: Vec<String> = names.collect();
+    let names = names.collect();
+    Ok((file, names))
+}
+
+fn read_sound(path: &Path, columns: &Columns) -> Result<LabelledData, LabelledError> {
+    let (file, names) = open(path)?;
     let places = Places::find(&names, columns)?;
     let wanted = places.y.len() + places.x.len() + 1;
     let table = Table {

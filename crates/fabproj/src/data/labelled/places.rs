@@ -13,6 +13,19 @@ pub(super) struct Places {
     pub(super) label: (usize, String),
 }
 
+/// The places of some columns.
+pub(super) fn named(
+    names: &[String],
+    columns: &[String],
+) -> Result<Vec<(usize, String)>, LabelledError> {
+    let found = places(names, columns)?;
+    let twice = |name: &str| names.iter().filter(|other| *other == name).count() > 1;
+    match found.iter().find(|(_, name)| twice(name)) {
+        Some((_, name)) => Err(LabelledError::Duplicate { name: name.clone() }),
+        None => Ok(found),
+    }
+}
+
 impl Places {
     pub(super) fn find(names: &[String], columns: &Columns) -> Result<Self, LabelledError> {
         let label = place(names, &columns.label)?;

@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::document::{number, wrong_kind};
+use super::variables;
 use crate::set::Problem;
 use crate::set::expression::Fault;
 
@@ -42,7 +43,7 @@ pub(super) fn inline(value: Option<&Spanned<DeValue<'_>>>) -> Result<Vec<Named>,
     }
 }
 
-fn read(name: &str, value: &Spanned<DeValue<'_>>) -> Result<Array, Fault> {
+pub(super) fn read(name: &str, value: &Spanned<DeValue<'_>>) -> Result<Array, Fault> {
     let at = value.span().start;
     let ragged = || {
         let name = name.to_owned();
@@ -97,9 +98,36 @@ fn check_finite(name: &str, at: usize, array: &Array) -> Result<(), Fault> {
     }
 }
 
-/// The text of a set file with the arrays of its archive in it: `arrays = "data.npz"`, a file beside the
-/// set file, becomes `arrays = { … }`. All in one line, so that the places of faults stay.
+/// The text of a set file with its other files in it. All in one line, so that the places of faults stay.
 pub(super) fn embedded(text: String, folder: &Path) -> Result<String, Fault> {
+    with_x_data(with_arrays(text, folder)?, folder)
+}
+
+/// `x_data = "history.csv"`, a file beside the set file, becomes `x_data = [[…], …]`.
+fn with_x_data(text: String, folder: &Path) -> Result<String, Fault> {
+    let Ok(table) = DeTable::parse(&text) else {
+        return Ok(text);
+    };
+    let table = table.get_ref();
+    let (Some(value), Some(names)) = (table.get("x_data"), table.get("x")) else {
+        return Ok(text);
+    };
+    let DeValue::String(file) = value.get_ref() else {
+        return Ok(text);
+    };
+    let names = variables::names("x", names)?;
+    let span = value.span();
+    let rows = x_rows(&folder.join(&**file), &names).map_err(|reason| {
+        let path = file.to_string();
+        Fault::new(span.start, Problem::XData { path, reason })
+    })?;
+    check_finite("x_data", span.start, &rows)?;
+    let (before, after) = (&text[..span.start], &text[span.end..]);
+    Ok(format!("{before}{}{after}", rows.written()))
+}
+
+/// `arrays = "data.npz"`, a file beside the set file, becomes `arrays = { … }`.
+fn with_arrays(text: String, folder: &Path) -> Result<String, Fault> {
     // What is wrong with the text is found, and said, when it is read.
     let Ok(table) = DeTable::parse(&text) else {
         return Ok(text);
@@ -140,6 +168,19 @@ impl Array {
             }
         }
     }
+}
+
+/// Rows of x: the columns of a table by the names of x, or the array `x` of an archive.
+fn x_rows(path: &Path, names: &[String]) -> Result<Array, String> {
+    let is_archive = path.extension().is_some_and(|ending| ending == "npz");
+    if is_archive {
+        let x = load(path)?.into_iter().find(|(name, _)| name == "x");
+        let (_, x) = x.ok_or("it has no array `x`, with a row for each x")?;
+        return Ok(x);
+    }
+    let values = crate::data::labelled::numbers(path, names).map_err(|error| error.to_string())?;
+    let rows = Some(values.len() / names.len().max(1));
+    Ok(Array { rows, values })
 }
 
 #[cfg(feature = "npz")]

@@ -6,18 +6,19 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::arrays::{self, Array};
-use super::variables::{Variables, variables};
+use super::variables::{Variables, names as names_of, variables, variables_of_data};
 use crate::set::Problem;
 use crate::set::expression::{Fault, Source};
 use crate::support::near_names;
 
 /// The keys of a set file.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "name",
     "y",
     "bounds",
     "x",
     "x_bounds",
+    "x_data",
     "arrays",
     "let",
     "objective",
@@ -33,6 +34,8 @@ pub(super) struct Document {
     pub name: String,
     pub y: Variables,
     pub x: Variables,
+    /// Rows of data that x comes from.
+    pub x_data: Option<Vec<f64>>,
     /// Named constants, with the places of their names.
     pub arrays: Vec<(String, usize, Array)>,
     /// Named expressions, with the places of their names.
@@ -73,6 +76,7 @@ impl Document {
             },
             y: reader.y(table)?,
             x: reader.x(table)?,
+            x_data: reader.x_data(table)?,
             arrays: arrays::inline(table.get("arrays"))?,
             named: reader.named(table)?,
             objective: reader.objective(table)?,
@@ -158,9 +162,40 @@ impl Reader<'_> {
         match (table.get("x"), table.get("x_bounds")) {
             (Some(names), Some(bounds)) => variables("x", names, "x_bounds", bounds),
             (None, None) => Ok(Variables::default()),
+            (Some(names), None) if table.contains_key("x_data") => {
+                let data = self.x_data(table)?.unwrap_or_default();
+                variables_of_data("x", names, &data)
+            }
             (Some(_), None) => Err(missing("x_bounds", "x_bounds = { t = [0, 1] }")),
             (None, Some(_)) => Err(missing("x", "x = [\"t\"]")),
         }
+    }
+
+    /// Rows of x, one number for each of its coordinates.
+    fn x_data(&self, table: &DeTable<'_>) -> Result<Option<Vec<f64>>, Fault> {
+        let Some(value) = table.get("x_data") else {
+            return Ok(None);
+        };
+        let at = value.span().start;
+        if let DeValue::String(_) = value.get_ref() {
+            return Err(Fault::new(at, Problem::XDataWithoutFolder));
+        }
+        let Some(names) = table.get("x") else {
+            return Err(missing("x", "x = [\"t\"]"));
+        };
+        let expected = names_of("x", names)?.len();
+        let data = arrays::read("x_data", value)?;
+        let rows = data.rows.unwrap_or(data.values.len());
+        let found = data.values.len() / rows.max(1);
+        if found != expected {
+            let problem = Problem::XDataShape {
+                rows,
+                found,
+                expected,
+            };
+            return Err(Fault::new(at, problem));
+        }
+        Ok(Some(data.values))
     }
 
     fn named(&self, table: &DeTable<'_>) -> Result<Vec<(String, usize, Source)>, Fault> {

@@ -16,11 +16,12 @@ impl Formula {
         Reader { graph, scope }.read(body, true, true)
     }
 
-    /// Where it stands in the file: the place of its first comparison.
-    pub(super) fn place(&self) -> usize {
+    /// Whether it is enough that one of several comparisons holds.
+    pub(super) fn has_alternatives(&self) -> bool {
         match self {
-            Self::Test(test) => test.at,
-            Self::All(formulas) | Self::Any(formulas) => formulas.first().map_or(0, Self::place),
+            Self::Test(_) => false,
+            Self::All(formulas) => formulas.iter().any(Self::has_alternatives),
+            Self::Any(_) => true,
         }
     }
 

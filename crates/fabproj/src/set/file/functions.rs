@@ -3,8 +3,7 @@
 use fabproj_core::Functions;
 
 use super::formula::Formula;
-use crate::set::Problem;
-use crate::set::expression::{Comparison, Fault, Graph, NodeId, Relation, Slot, Tape};
+use crate::set::expression::{Comparison, Graph, NodeId, Relation, Slot, Tape};
 
 /// Objective and inequality constraints on one tape.
 pub(super) struct FileFunctions {
@@ -29,10 +28,10 @@ impl FileFunctions {
         (dim, x_dim): (usize, usize),
         objective: NodeId,
         formulas: &[Formula],
-    ) -> Result<Self, Fault> {
+    ) -> Self {
         let mut comparisons = Vec::new();
         for formula in formulas {
-            collect(formula, &mut comparisons)?;
+            collect(formula, &mut comparisons);
         }
         let sides = comparisons.iter().flat_map(|one| [one.left, one.right]);
         let roots: Vec<NodeId> = [objective].into_iter().chain(sides).collect();
@@ -46,13 +45,13 @@ impl FileFunctions {
                 _ => 1.0,
             },
         });
-        Ok(Self {
+        Self {
             dim,
             x_dim,
             objective: roots[0].slot,
             rows: rows.collect(),
             tape,
-        })
+        }
     }
 
     /// The values of all slots, and as many numbers for derivatives.
@@ -61,20 +60,13 @@ impl FileFunctions {
     }
 }
 
-/// The inequalities of a formula that has no alternatives.
-fn collect(formula: &Formula, comparisons: &mut Vec<Comparison>) -> Result<(), Fault> {
+/// The inequalities of a formula without alternatives.
+fn collect(formula: &Formula, comparisons: &mut Vec<Comparison>) {
     match formula {
-        Formula::Test(test) if test.relation == Relation::Equal => Ok(()),
-        Formula::Test(test) => {
-            comparisons.push(*test);
-            Ok(())
-        }
-        Formula::All(formulas) => formulas
-            .iter()
-            .try_for_each(|one| collect(one, comparisons)),
-        Formula::Any(formulas) => {
-            let at = formulas.first().map_or(0, Formula::place);
-            Err(Fault::new(at, Problem::Alternatives))
+        Formula::Test(test) if test.relation == Relation::Equal => {}
+        Formula::Test(test) => comparisons.push(*test),
+        Formula::All(formulas) | Formula::Any(formulas) => {
+            formulas.iter().for_each(|one| collect(one, comparisons));
         }
     }
 }

@@ -10,7 +10,7 @@ mod resolve;
 mod text;
 mod variables;
 
-use fabproj_core::{Functions, Membership};
+use fabproj_core::Membership;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -64,11 +64,15 @@ pub(crate) struct FileSet {
     text: String,
     y: Vec<Variable>,
     x: Vec<Variable>,
+    /// Rows of data that x comes from.
+    x_data: Option<Vec<f64>>,
     constraints: Vec<String>,
     program: Program,
     equations: Vec<Equation>,
-    /// Objective and constraints of a problem, or why a solver cannot use them.
-    functions: Option<std::result::Result<Arc<dyn Functions + Send + Sync>, Fault>>,
+    /// The objective of a problem, with the constraints unless they have alternatives.
+    functions: Option<Arc<FileFunctions>>,
+    /// Whether the constraints have alternatives, and so no single gradient.
+    alternatives: bool,
 }
 
 impl FileSet {
@@ -84,16 +88,25 @@ impl FileSet {
     /// Reads the text of a problem: a set file with an objective.
     pub(crate) fn problem(text: &str) -> Result<solve::Problem> {
         let set = Self::parse(text)?;
-        let missing = || Err(Fault::new(0, Problem::NoObjective));
-        let functions = set.functions.clone().unwrap_or_else(missing);
-        let functions = functions.map_err(|fault| text::located(text, fault))?;
-        let problem = solve::Problem::shared(set.name.clone(), functions)
-            .with_description(set.description())
-            .with_names(set.names(), set.x_names())
-            .with_equations(set.equations())
-            .with_bounds(set.bounds())
-            .with_x(set.x_bounds());
-        Ok(problem)
+        let Some(functions) = set.functions.clone() else {
+            let fault = Fault::new(0, Problem::NoObjective);
+            return Err(text::located(text, fault));
+        };
+        let data = set.x_data.clone();
+        let problem = if set.alternatives {
+            solve::Problem::from_set(set, functions)
+        } else {
+            solve::Problem::shared(set.name.clone(), functions)
+                .with_description(set.description())
+                .with_names(set.names(), set.x_names())
+                .with_equations(set.equations())
+                .with_bounds(set.bounds())
+                .with_x(set.x_bounds())
+        };
+        Ok(match data {
+            Some(rows) => problem.with_x_rows(rows),
+            None => problem,
+        })
     }
 
     /// How far each coordinate is outside of its bounds: beside equalities these are constraints.
@@ -143,10 +156,11 @@ fn read_text(text: &str) -> std::result::Result<FileSet, Fault> {
         None => None,
     };
     let (y, x) = (document.y.all, document.x.all);
+    let alternatives = formulas.iter().any(Formula::has_alternatives);
+    let rows: &[Formula] = if alternatives { &[] } else { &formulas };
     let functions = objective.map(|objective| {
         let dims = (y.len(), x.len());
-        let functions = FileFunctions::compile(&graph, dims, objective, &formulas)?;
-        Ok(Arc::new(functions) as Arc<dyn Functions + Send + Sync>)
+        Arc::new(FileFunctions::compile(&graph, dims, objective, rows))
     });
     let program = Program::compile(&graph, y.len() + x.len(), &formulas);
     let equations = equalities::equations(&graph, &formulas, &y, &x)?;
@@ -160,10 +174,12 @@ fn read_text(text: &str) -> std::result::Result<FileSet, Fault> {
         text: text.to_owned(),
         y,
         x,
+        x_data: document.x_data,
         constraints: names.collect(),
         program,
         equations,
         functions,
+        alternatives,
     })
 }
 

@@ -8,7 +8,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::document::{number, wrong_kind};
 use crate::set::expression::{Fault, is_name, is_reserved};
-use crate::set::{Interval, Problem};
+use crate::set::{Interval, Problem, extent, widened};
 use crate::support::near_names;
 
 /// A coordinate of y or of x.
@@ -34,10 +34,27 @@ pub(super) fn variables(
     key: &'static str,
     bounds: &Spanned<DeValue<'_>>,
 ) -> Result<Variables, Fault> {
-    let (named, vector) = match names.get_ref() {
+    let (named, vector) = named(list, names)?;
+    let all = match bounds.get_ref() {
+        DeValue::Array(_) => with_one_interval(named, key, bounds)?,
+        DeValue::Table(table) => with_intervals(named, list, key, table)?,
+        _ => {
+            let expected = "a table such as { q1 = [-1, 1] }, or one interval for all";
+            return Err(wrong_kind(&format!("`{key}`"), expected, bounds));
+        }
+    };
+    Ok(Variables { all, vector })
+}
+
+/// Names with their places, and whether they were given as a number.
+fn named(
+    list: &'static str,
+    names: &Spanned<DeValue<'_>>,
+) -> Result<(Vec<(String, usize)>, bool), Fault> {
+    match names.get_ref() {
         DeValue::Array(entries) => {
             check_count(entries.len(), names)?;
-            (listed(list, entries)?, false)
+            Ok((listed(list, entries)?, false))
         }
         value => {
             let count = number(value).filter(|count| count.fract() == 0.0 && *count >= 0.0);
@@ -48,17 +65,33 @@ pub(super) fn variables(
             check_count(count as usize, names)?;
             let at = names.span().start;
             let numbered = |index| (format!("{list}{index}"), at);
-            ((0..count as usize).map(numbered).collect(), true)
+            Ok(((0..count as usize).map(numbered).collect(), true))
         }
+    }
+}
+
+/// Names alone.
+pub(super) fn names(
+    list: &'static str,
+    names: &Spanned<DeValue<'_>>,
+) -> Result<Vec<String>, Fault> {
+    let (named, _) = named(list, names)?;
+    Ok(named.into_iter().map(|(name, _)| name).collect())
+}
+
+/// Variables whose bounds are the lowest and the highest of their data, row after row.
+pub(super) fn variables_of_data(
+    list: &'static str,
+    names: &Spanned<DeValue<'_>>,
+    data: &[f64],
+) -> Result<Variables, Fault> {
+    let (named, vector) = named(list, names)?;
+    let count = named.len();
+    let one = |(column, (name, at)): (usize, (String, usize))| {
+        let bounds = widened(extent(data, count, column));
+        Variable { name, at, bounds }
     };
-    let all = match bounds.get_ref() {
-        DeValue::Array(_) => with_one_interval(named, key, bounds)?,
-        DeValue::Table(table) => with_intervals(named, list, key, table)?,
-        _ => {
-            let expected = "a table such as { q1 = [-1, 1] }, or one interval for all";
-            return Err(wrong_kind(&format!("`{key}`"), expected, bounds));
-        }
-    };
+    let all = named.into_iter().enumerate().map(one).collect();
     Ok(Variables { all, vector })
 }
 
