@@ -29,6 +29,8 @@ impl Place<'_> {
         train: impl FnOnce(&Session) -> Result<T, TrainError>,
         complete: impl FnOnce(T, &Log) -> Result<S>,
     ) -> Result<Option<S>> {
+        // Before anything is written, so that a stop always says what is left.
+        let stop = interrupt::stop_soon(farewell(self.model))?;
         let checkpoints = self.checkpoints()?;
         let log = Log::open(log_of(self.model), self.task.resume)?;
         start["event"] = "start".into();
@@ -39,7 +41,7 @@ impl Place<'_> {
             .observe(|event| progress.show(event))
             .observe(|event| log.event(event))
             .checkpoints(&checkpoints)
-            .stop(interrupt::stop_soon(farewell(self.model))?);
+            .stop(stop);
         self.check_identity(&session)?;
         let trained = train(&session);
         progress.finish();

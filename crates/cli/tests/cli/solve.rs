@@ -290,7 +290,7 @@ fn a_stopped_training_of_a_solver_goes_on_to_the_same_file() {
     };
     let words = |line: &str| run(folder, &line.split(' ').collect::<Vec<_>>());
     words(&train("whole")).done();
-    let said = stop_when(folder, &train("parts"), "parts.checkpoint");
+    let said = stop_when(folder, &train("parts"), "parts.checkpoint/training.json");
     assert!(said.contains("--resume"), "{said}");
     assert!(!folder.join("parts").exists());
     words(&format!("{} --resume", train("parts"))).done();
