@@ -8,7 +8,9 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel,
+};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,10 @@ const PULSE: Duration = Duration::from_millis(40);
 /// How long a stopped training may take to save its checkpoint, before it is ended at its next question. Both
 /// together stay below half a second.
 const GRACE: Duration = Duration::from_millis(300);
+
+/// How long either thread looks for the other's message before it sleeps. Trainings ask point by point for long
+/// stretches, and waking a thread of an idle machine takes longer than an answer.
+const LOOK: Duration = Duration::from_micros(100);
 
 /// What the work tells the thread that waits for it.
 enum Message {
@@ -115,6 +121,18 @@ pub fn run<R: Send>(
     })
 }
 
+/// A message that arrives within [`LOOK`].
+fn soon<T>(received: &Receiver<T>) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        match received.try_recv() {
+            Ok(message) => return Some(message),
+            Err(TryRecvError::Empty) if began.elapsed() < LOOK => thread::yield_now(),
+            Err(_) => return None,
+        }
+    }
+}
+
 fn finish<R>(result: Result<R, Box<dyn Any + Send>>, failure: Option<PyErr>) -> PyResult<R> {
     if let Some(failure) = failure {
         return Err(failure);
@@ -140,7 +158,7 @@ impl Supervisor<'_> {
     fn watch(mut self, received: &Receiver<Message>) -> Option<PyErr> {
         let mut looked = Instant::now();
         loop {
-            match received.recv_timeout(PULSE) {
+            match soon(received).map_or_else(|| received.recv_timeout(PULSE), Ok) {
                 Ok(message) => self.serve(message),
                 Err(RecvTimeoutError::Disconnected) => return self.failure,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -290,7 +308,8 @@ impl Outside {
         let (y, x, reply) = (y.to_vec(), x.to_vec(), reply(sender));
         let question = Message::Question(Question { y, x, rows, reply });
         let sent = self.messages.send(question);
-        match sent.ok().and_then(|()| answer.recv().ok()) {
+        let answered = || soon(&answer).or_else(|| answer.recv().ok());
+        match sent.ok().and_then(|()| answered()) {
             Some(answers) => answers,
             None => resume_unwind(Box::new(Abandoned)),
         }

@@ -28,6 +28,7 @@ pub mod output;
 mod plot;
 mod points;
 mod project;
+mod rows;
 mod sets;
 mod shell;
 pub mod show;

@@ -1,7 +1,7 @@
 //! `fabproj sets`: what is built in.
 
 use anyhow::Result;
-use fabproj::set::catalogue;
+use fabproj::set::Entry;
 use serde_json::json;
 
 use crate::options::Common;
@@ -13,7 +13,7 @@ pub struct Arguments {}
 
 pub fn run(_arguments: &Arguments, common: &Common) -> Result<()> {
     if common.json {
-        let entries = catalogue().iter().map(|entry| {
+        let entries = Entry::ALL.iter().map(|entry| {
             let (least, most) = entry.dims;
             json!({
                 "name": entry.name,
@@ -24,7 +24,7 @@ pub fn run(_arguments: &Arguments, common: &Common) -> Result<()> {
         });
         return show::print_json(&entries.collect::<Vec<_>>());
     }
-    let rows: Vec<_> = catalogue()
+    let rows: Vec<_> = Entry::ALL
         .iter()
         .map(|entry| {
             let y = match entry.dims {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use fabproj::core::Answer;
 use fabproj::solve::{Functions, Solver, SolverModel};
 use serde_json::json;
@@ -15,13 +15,19 @@ use crate::failure::wrong_usage;
 use crate::find;
 use crate::options::Common;
 use crate::output::STANDARD;
-use crate::points::{BadRow, Block, Chunk, Layout, Points, write_number};
-use crate::project::region::Region;
-use crate::project::report::Report;
-use crate::project::{Done, delimiter, finished, stream};
-use crate::show::{count, percent};
+use crate::points::{Block, Chunk, Points, write_number};
+use crate::rows::region::Region;
+use crate::rows::report::{Report, Words};
+use crate::rows::{Done, Rows, finished, stream};
 use crate::sink::Sink;
 
+const WORDS: Words = Words {
+    inputs: "x",
+    outputs: "answers",
+    outcomes: "status",
+    infeasible: "maybe-infeasible",
+    outside: "their answers are verified as all others, but may be far from optimal; ",
+};
 /// The columns behind those of y.
 const ADDED: [&str; 2] = ["objective", "status"];
 
@@ -44,33 +50,12 @@ pub struct Arguments {
     /// CSV file of x; standard input if `-` or left out
     x: Option<PathBuf>,
 
-    /// Where the answers go; `-` is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
-
-    /// Replace an existing file
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    rows: Rows,
 
     /// The problem file; the model's own by default
     #[arg(long, value_name = "FILE")]
     problem: Option<String>,
-
-    /// Fail at the first x outside of the range that the solver was trained for
-    #[arg(long)]
-    refuse_outside: bool,
-
-    /// Exit with 0 also where no feasible point was found for some x
-    #[arg(long)]
-    allow_infeasible: bool,
-
-    /// The x have no header: they are the first columns
-    #[arg(long)]
-    no_header: bool,
-
-    /// Separator of columns
-    #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = delimiter)]
-    delimiter: u8,
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
@@ -84,7 +69,7 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let path = arguments.x.as_deref().unwrap_or(Path::new(STANDARD));
     let mut inputs = vec![path.to_owned(), arguments.model.clone()];
     inputs.extend(arguments.problem.iter().flat_map(|file| find::files(file)));
-    let mut sink = Sink::create(&arguments.output, arguments.force, &inputs)?;
+    let mut sink = arguments.rows.sink(&inputs)?;
     let names = &model.record().names;
     let report = if solving.solver.x_dim() == 0 {
         solving.only_answer(names, &mut sink)?
@@ -92,13 +77,8 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         solving.all(path, &model, &mut sink)?
     };
     sink.finish()?;
-    print(&report, common);
-    match problem_of(&report) {
-        Some(_) if arguments.allow_infeasible => Ok(ExitCode::SUCCESS),
-        Some(_) if common.json => Ok(ExitCode::FAILURE),
-        Some(problem) => Err(anyhow!(problem)),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    report.print(&WORDS, json!({}), common);
+    arguments.rows.exit_code(report.problem(&WORDS), common)
 }
 
 /// What is done with each row.
@@ -117,7 +97,7 @@ impl Solving<'_> {
                 x.display()
             )));
         }
-        let mut writer = self.writer();
+        let mut writer = self.arguments.rows.writer();
         writer.write_record(names.iter().map(String::as_str).chain(ADDED))?;
         let (y, answer) = self.solver.solve(&[])?;
         write_answer(&y, &answer, &mut writer)?;
@@ -129,12 +109,8 @@ impl Solving<'_> {
 
     /// The answers to all rows of a file.
     fn all(&self, path: &Path, model: &SolverModel, sink: &mut Sink) -> Result<Report> {
-        let layout = Layout {
-            header: !self.arguments.no_header,
-            delimiter: self.arguments.delimiter,
-        };
         let record = model.record();
-        let mut points = Points::open(path, &[], &record.x_names, &layout)?;
+        let mut points = Points::open(path, &[], &record.x_names, &self.arguments.rows.layout())?;
         if let Some(mut header) = points.header.clone() {
             for name in record.names.iter().map(String::as_str).chain(ADDED) {
                 if header.iter().any(|old| old == name.as_bytes()) {
@@ -145,44 +121,18 @@ impl Solving<'_> {
                 }
                 header.push_field(name.as_bytes());
             }
-            let mut writer = self.writer();
+            let mut writer = self.arguments.rows.writer();
             writer.write_byte_record(&header)?;
             sink.write(&finished(writer)?)?;
         }
         stream(&mut points, sink, |points, block| self.block(points, block))
     }
 
-    fn writer(&self) -> csv::Writer<Vec<u8>> {
-        let mut builder = csv::WriterBuilder::new();
-        builder.delimiter(self.arguments.delimiter).flexible(true);
-        builder.from_writer(Vec::new())
-    }
-
     /// The rows of a block as they are written, and their counts.
     fn block(&self, points: &Points, block: &Block) -> Done {
         let chunk = points.parse(block)?;
-        let report = self.outside(&chunk)?;
+        let report = self.arguments.rows.outside(&self.region, &chunk)?;
         Ok(self.chunk(points, &chunk, report))
-    }
-
-    /// Counts x outside of the trained range, or refuses the first.
-    fn outside(&self, chunk: &Chunk) -> Result<Report, BadRow> {
-        let mut report = Report::default();
-        for (row, x) in chunk.x.chunks_exact(self.solver.x_dim()).enumerate() {
-            let Some(found) = self.region.outside(&[], x) else {
-                continue;
-            };
-            let what = || self.region.described(found);
-            if self.arguments.refuse_outside {
-                let problem = format!("{}, the range that the solver was trained for", what());
-                return Err(BadRow::new(row + 1, problem));
-            }
-            report.outside += 1;
-            report
-                .first_outside
-                .get_or_insert_with(|| (row + 1, what()));
-        }
-        Ok(report)
     }
 
     fn chunk(
@@ -197,7 +147,7 @@ impl Solving<'_> {
         let mut workspace = self.solver.workspace();
         self.solver
             .solve_rows_into(&chunk.x, &mut y, &mut answers, &mut workspace)?;
-        let mut writer = self.writer();
+        let mut writer = self.arguments.rows.writer();
         let rows = y.chunks_exact(dim).zip(&answers);
         let mut fields = chunk.fields.iter();
         for (y, answer) in rows {
@@ -223,54 +173,4 @@ fn write_answer(y: &[f64], answer: &Answer, out: &mut csv::Writer<Vec<u8>>) -> c
 fn add(answer: &Answer, report: &mut Report) {
     *report.outcomes.entry(answer.outcome.name()).or_default() += 1;
     report.unverified += usize::from(!answer.outcome.is_verified());
-}
-
-/// Prints the counts.
-fn print(report: &Report, common: &Common) {
-    let warning = (report.first_outside.as_ref()).map(|(row, what)| {
-        format!(
-            "{} of {} x lie outside of the range that the solver was trained and certified for; the first is \
-             row {row}, where {what}; their answers are verified as all others, but may be far from optimal; \
-             --refuse-outside makes this an error",
-            count(report.outside),
-            count(report.total()),
-        )
-    });
-    if common.json {
-        if !common.quiet {
-            let report = json!({
-                "answers": report.total(),
-                "status": report.outcomes,
-                "outside": report.outside,
-                "unverified": report.unverified,
-                "warnings": warning.into_iter().collect::<Vec<_>>(),
-            });
-            eprintln!("{report}");
-        }
-        return;
-    }
-    if let Some(warning) = warning {
-        eprintln!("warning: {warning}");
-    }
-    let outcomes = report.outcomes.iter();
-    let outcomes = outcomes.map(|(name, found)| format!("{} {name}", count(*found)));
-    let outcomes = outcomes.collect::<Vec<_>>().join(", ");
-    common.note(format_args!(
-        "{} answers: {outcomes}",
-        count(report.total())
-    ));
-}
-
-/// What is wrong with the result as a whole.
-fn problem_of(report: &Report) -> Option<String> {
-    (report.unverified > 0).then(|| {
-        let (found, total) = (report.unverified, report.total());
-        format!(
-            "{} of {} answers ({}) are infeasible: no feasible point was found at their x; their status is \
-             maybe-infeasible; --allow-infeasible accepts them",
-            count(found),
-            count(total),
-            percent(found as f64 / total as f64)
-        )
-    })
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod labels;
 mod log;
+mod made;
 mod place;
 mod progress;
 mod settings;
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 
 use self::labels::Labels;
 use self::log::Log;
+use self::made::Made;
 use self::place::{Place, checkpoints, log_of, open_checkpoints, with_suffix};
 use self::progress::Progress;
 use self::settings::Preset;
@@ -320,10 +322,12 @@ impl Training<'_> {
         Ok(Summary {
             model,
             certificate,
-            latency_ns: (latency.p50_ns, latency.p99_ns),
-            training_seconds,
-            seconds: started.elapsed().as_secs_f64(),
-            files,
+            made: Made {
+                files,
+                latency_ns: (latency.p50_ns, latency.p99_ns),
+                training_seconds,
+                seconds: started.elapsed().as_secs_f64(),
+            },
             advice: self.advice,
             queries,
         })

@@ -1,6 +1,5 @@
 //! Trainings of problems: a solver, its certificate and its summary.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -10,6 +9,7 @@ use fabproj::solve::{GapPlan, Problem, SolveSettings, SolverModel, train_with};
 use serde_json::json;
 
 use super::log::Log;
+use super::made::Made;
 use super::place::{self, Place};
 use super::settings::Preset;
 use super::{Arguments, TIMED_CALLS, finish};
@@ -82,10 +82,12 @@ pub(super) fn run(arguments: &Arguments, common: &Common, problem: &Problem) -> 
         let latency = bench::quick_solver_latency(&trained, problem, TIMED_CALLS)?;
         Ok(Summary {
             model: trained,
-            latency_ns: (latency.p50_ns, latency.p99_ns),
-            training_seconds,
-            seconds: started.elapsed().as_secs_f64(),
-            files: vec![model.clone(), log.path.clone()],
+            made: Made {
+                files: vec![model.clone(), log.path.clone()],
+                latency_ns: (latency.p50_ns, latency.p99_ns),
+                training_seconds,
+                seconds: started.elapsed().as_secs_f64(),
+            },
         })
     };
     let train = |session: &Session<'_>| train_with(problem, &settings, session);
@@ -96,71 +98,39 @@ pub(super) fn run(arguments: &Arguments, common: &Common, problem: &Problem) -> 
 /// What a training gave.
 struct Summary {
     model: SolverModel,
-    /// Median and 99 % quantile of one answer.
-    latency_ns: (f64, f64),
-    training_seconds: f64,
-    /// Certificate included.
-    seconds: f64,
-    files: Vec<PathBuf>,
+    made: Made,
 }
 
 impl Summary {
     fn print(&self, common: &Common) -> Result<()> {
         let record = self.model.record();
+        let figures = json!({
+            "certificate": record.certificate,
+            "training": record.training,
+        });
         let warnings = record::warnings(&self.model);
-        if common.json {
-            let files = self.files.iter().map(|path| path.display().to_string());
-            let files: Vec<_> = files.collect();
-            return show::print_json(&json!({
-                "model": files.first(),
-                "files": files,
-                "training_seconds": self.training_seconds,
-                "seconds": self.seconds,
-                "p50_ns": self.latency_ns.0,
-                "p99_ns": self.latency_ns.1,
-                "certificate": record.certificate,
-                "training": record.training,
-                "warnings": warnings,
-            }));
-        }
-        if !common.quiet {
-            show::print(self.text())?;
-        }
-        warnings
-            .iter()
-            .for_each(|warning| eprintln!("warning: {warning}"));
-        Ok(())
+        let text = || self.text();
+        self.made.print(common, figures, text, &warnings)
     }
 
     fn text(&self) -> String {
         let row = |name: &str, value: String| (name.to_owned(), value);
-        let names = |files: &[PathBuf]| {
-            let names = files.iter().map(|path| path.display().to_string());
-            names.collect::<Vec<_>>().join("\n")
-        };
         let mut rows = record::certificate_rows(self.model.record().certificate.as_ref());
-        rows.extend([
-            row("tool", record::tool(&self.model)),
-            row("learned from", record::learned_from(&self.model)),
-            row("steps", record::steps(&self.model)),
-            row(
-                "one answer",
-                format!(
-                    "{} (99 %: {})",
-                    time(self.latency_ns.0 * 1e-9),
-                    time(self.latency_ns.1 * 1e-9)
-                ),
-            ),
-            row("training", time(self.training_seconds)),
-            row("written", names(&self.files)),
-        ]);
-        let model = names(&self.files[..1]);
+        let model = self.made.model();
         let next = [
             format!("fabproj solve {model} X.csv -o answers.csv"),
             format!("fabproj inspect {model}"),
             format!("fabproj certify {model} --samples 10000"),
         ];
-        rows.push(row("to go on", next.join("\n")));
+        rows.extend([
+            row("tool", record::tool(&self.model)),
+            row("learned from", record::learned_from(&self.model)),
+            row("steps", record::steps(&self.model)),
+            row("one answer", self.made.call()),
+            row("training", time(self.made.training_seconds)),
+            row("written", self.made.written()),
+            row("to go on", next.join("\n")),
+        ]);
         show::pairs(&rows)
     }
 }

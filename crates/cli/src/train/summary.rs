@@ -1,12 +1,11 @@
 //! The summary of a training: a short table, and advice where it is needed.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use fabproj::{Certificate, Model};
 use serde_json::{Value, json};
 
 use super::labels;
+use super::made::Made;
 use crate::certify::{self, places};
 use crate::options::Common;
 use crate::show::{self, confidence, count, number, percent, time};
@@ -22,12 +21,7 @@ const GOOD_SLICE: f64 = 0.97;
 pub struct Summary {
     pub model: Model,
     pub certificate: Certificate,
-    /// Median and 99 % quantile of one call.
-    pub latency_ns: (f64, f64),
-    pub training_seconds: f64,
-    /// Certificate and figure included.
-    pub seconds: f64,
-    pub files: Vec<PathBuf>,
+    pub made: Made,
     /// What to try where the model falls short.
     pub advice: &'static str,
     /// Membership queries of the training.
@@ -36,38 +30,18 @@ pub struct Summary {
 
 impl Summary {
     pub fn print(&self, common: &Common) -> Result<()> {
-        let warnings = self.warnings();
-        if common.json {
-            let files: Vec<_> = self
-                .files
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
-            let training: Value = serde_json::from_str(&self.model.record().training_json())?;
-            return show::print_json(&json!({
-                "model": files.first(),
-                "files": files,
-                "training_seconds": self.training_seconds,
-                "seconds": self.seconds,
-                "p50_ns": self.latency_ns.0,
-                "p99_ns": self.latency_ns.1,
-                "certificate": self.certificate,
-                "training": training,
-                "met_goals": self.model.met_goals(),
-                "queries": self.queries,
-                "certificate_queries": self.certificate.queries,
-                "statistical": self.certificate.statistical,
-                "learned": self.model.record().learned(),
-                "warnings": warnings,
-            }));
-        }
-        if !common.quiet {
-            show::print(self.text())?;
-        }
-        warnings
-            .iter()
-            .for_each(|warning| eprintln!("warning: {warning}"));
-        Ok(())
+        let training: Value = serde_json::from_str(&self.model.record().training_json())?;
+        let figures = json!({
+            "certificate": self.certificate,
+            "training": training,
+            "met_goals": self.model.met_goals(),
+            "queries": self.queries,
+            "certificate_queries": self.certificate.queries,
+            "statistical": self.certificate.statistical,
+            "learned": self.model.record().learned(),
+        });
+        let text = || self.text();
+        self.made.print(common, figures, text, &self.warnings())
     }
 
     fn text(&self) -> String {
@@ -100,11 +74,6 @@ impl Summary {
                 ),
             )
         });
-        let files: Vec<_> = self
-            .files
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
         let mut rows = Vec::new();
         if let Some(record) = self.model.record().learned() {
             rows.push(row("guard", labels::promise(&record.calibration)));
@@ -126,15 +95,8 @@ impl Summary {
         rows.extend(excess);
         rows.push(row("search", search(&self.model)));
         rows.extend([
-            row(
-                "one call",
-                format!(
-                    "{} (99 %: {})",
-                    time(self.latency_ns.0 * 1e-9),
-                    time(self.latency_ns.1 * 1e-9)
-                ),
-            ),
-            row("training", time(self.training_seconds)),
+            row("one call", self.made.call()),
+            row("training", time(self.made.training_seconds)),
             row(
                 "membership queries",
                 format!(
@@ -143,7 +105,7 @@ impl Summary {
                     count(self.certificate.queries as usize)
                 ),
             ),
-            row("written", files.join("\n")),
+            row("written", self.made.written()),
             row("to go on", self.next_commands().join("\n")),
         ]);
         show::pairs(&rows)
@@ -151,8 +113,7 @@ impl Summary {
 
     /// Three commands to go on with.
     fn next_commands(&self) -> [String; 3] {
-        let model = self.files.first().map(|path| path.display().to_string());
-        let model = model.unwrap_or_default();
+        let model = self.made.model();
         [
             format!("fabproj project {model} POINTS.csv -o feasible.csv"),
             format!("fabproj inspect {model}"),

@@ -45,7 +45,7 @@ fn inputs_outside_of_the_region_are_counted_and_empty_sets_fail() {
     assert_eq!(empty.code, Some(1));
     assert_eq!(empty.stdout.lines().count(), 4);
     assert!(
-        empty.stderr.contains("error: 2 of 3 outputs"),
+        empty.stderr.contains("error: 2 of 3 points"),
         "{}",
         empty.stderr
     );

@@ -27,6 +27,55 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// All built-in sets.
+    ///
+    /// ```
+    /// use fabproj::set::Entry;
+    /// assert!(Entry::ALL.iter().any(|entry| entry.name == "two-moons"));
+    /// ```
+    pub const ALL: &'static [Self] = &[
+        Self::fixed(
+            "blob-with-bite",
+            2,
+            "‖y‖ ≤ 2 and ‖y - (1, 0)‖ ≥ 1: a disc with a round bite that touches its rim",
+        ),
+        Self::fixed("concentric-circles", 2, "1 ≤ ‖y‖ ≤ 2: a ring"),
+        Self::fixed(
+            "star-shaped",
+            2,
+            "‖y‖ ≤ ρ(θ): five tips of radius 2, valleys of radius 1, linear in the angle between",
+        ),
+        Self::fixed(
+            "two-moons",
+            2,
+            "within 0.15 of the paper's cloud of 60 000 noisy moon points: one piece with a hole",
+        ),
+        Self::fixed(
+            "two-moons-disjoint",
+            2,
+            "within 0.15 of one of the two noise-free arcs: two pieces, 0.2 apart",
+        ),
+        Self::family("shell-Nd", "1 ≤ ‖y‖ ≤ 2 in N dimensions"),
+        Self::family("shell-sq-Nd", "1 ≤ ‖y‖² ≤ 2 in N dimensions"),
+        Self::fixed("torus", 3, "within 0.5 of a circle of radius 1.5"),
+        Self::fixed(
+            "sphere-with-bite",
+            3,
+            "‖y‖ ≤ 2 and ‖y - (1.5, 0, 0)‖ ≥ 1: a ball with a bite that opens its surface",
+        ),
+        Self::fixed(
+            "disconnected-shells",
+            3,
+            "0.5 ≤ ‖y ∓ (1.5, 0, 0)‖ ≤ 1: two hollow balls, 1 apart",
+        ),
+        Self {
+            name: "moving-obstacle",
+            dims: (2, 2),
+            x_dim: 2,
+            summary: "‖y‖ ≤ 1.5 and ‖y - x‖ ≥ 0.6 for x in [-1, 1]²: a disc without a disc that moves",
+        },
+    ];
+
     const fn fixed(name: &'static str, dim: usize, summary: &'static str) -> Self {
         Self {
             name,
@@ -45,58 +94,6 @@ impl Entry {
             summary,
         }
     }
-}
-
-const CATALOGUE: [Entry; 11] = [
-    Entry::fixed(
-        "blob-with-bite",
-        2,
-        "‖y‖ ≤ 2 and ‖y - (1, 0)‖ ≥ 1: a disc with a round bite that touches its rim",
-    ),
-    Entry::fixed("concentric-circles", 2, "1 ≤ ‖y‖ ≤ 2: a ring"),
-    Entry::fixed(
-        "star-shaped",
-        2,
-        "‖y‖ ≤ ρ(θ): five tips of radius 2, valleys of radius 1, linear in the angle between",
-    ),
-    Entry::fixed(
-        "two-moons",
-        2,
-        "within 0.15 of the paper's cloud of 60 000 noisy moon points: one piece with a hole",
-    ),
-    Entry::fixed(
-        "two-moons-disjoint",
-        2,
-        "within 0.15 of one of the two noise-free arcs: two pieces, 0.2 apart",
-    ),
-    Entry::family("shell-Nd", "1 ≤ ‖y‖ ≤ 2 in N dimensions"),
-    Entry::family("shell-sq-Nd", "1 ≤ ‖y‖² ≤ 2 in N dimensions"),
-    Entry::fixed("torus", 3, "within 0.5 of a circle of radius 1.5"),
-    Entry::fixed(
-        "sphere-with-bite",
-        3,
-        "‖y‖ ≤ 2 and ‖y - (1.5, 0, 0)‖ ≥ 1: a ball with a bite that opens its surface",
-    ),
-    Entry::fixed(
-        "disconnected-shells",
-        3,
-        "0.5 ≤ ‖y ∓ (1.5, 0, 0)‖ ≤ 1: two hollow balls, 1 apart",
-    ),
-    Entry {
-        name: "moving-obstacle",
-        dims: (2, 2),
-        x_dim: 2,
-        summary: "‖y‖ ≤ 1.5 and ‖y - x‖ ≥ 0.6 for x in [-1, 1]²: a disc without a disc that moves",
-    },
-];
-
-/// All built-in sets.
-///
-/// ```
-/// assert!(fabproj::set::catalogue().iter().any(|entry| entry.name == "two-moons"));
-/// ```
-pub fn catalogue() -> &'static [Entry] {
-    &CATALOGUE
 }
 
 /// A built-in set by its name, such as `star-shaped` or `shell-5d`.
@@ -142,7 +139,7 @@ fn family(name: &str) -> Result<Arc<dyn Set>> {
     }
     Err(SetError::Unknown {
         name: name.to_owned(),
-        near: near_names(name, CATALOGUE.iter().map(|entry| entry.name)),
+        near: near_names(name, Entry::ALL.iter().map(|entry| entry.name)),
     })
 }
 
@@ -155,7 +152,7 @@ fn member(family: &'static str, prefix: &str, name: &str) -> Result<Option<usize
     let dim = digits
         .filter(|digits| !digits.starts_with(['+', '0']) || *digits == "0")
         .and_then(|digits| digits.parse::<usize>().ok());
-    let entry = CATALOGUE.iter().find(|entry| entry.name == family);
+    let entry = Entry::ALL.iter().find(|entry| entry.name == family);
     match (dim, entry.map(|entry| entry.dims)) {
         (Some(dim), Some((least, most))) if !(least..=most).contains(&dim) => {
             Err(SetError::Dimension {

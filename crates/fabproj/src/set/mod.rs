@@ -38,7 +38,7 @@ pub use crate::data::labelled::{Columns, LabelReport, LabelledData, LabelledErro
 pub use crate::train::labelled::LabelledSettings;
 
 pub(crate) use self::algebra::{Affine, Combined, Not, Shrink};
-pub use self::catalogue::{Entry, built_in, catalogue};
+pub use self::catalogue::{Entry, built_in};
 pub use self::closure::FnSet;
 pub(crate) use self::counted::Counted;
 pub use self::description::Description;

@@ -1,30 +1,33 @@
 //! `fabproj project`: points from a file or standard input, made feasible.
 
-pub(crate) mod region;
-pub(crate) mod report;
-
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use csv::ByteRecord;
 use fabproj::core::RawOutcome;
 use fabproj::set::{Set, SetError};
 use fabproj::{Guard, Model, Outcome, Projector};
-use rayon::prelude::*;
+use serde_json::json;
 
-use self::region::Region;
-use self::report::Report;
 use crate::failure::wrong_usage;
 use crate::find;
 use crate::options::Common;
 use crate::output::STANDARD;
-use crate::points::{BadRow, Block, Chunk, Layout, Points};
-use crate::sink::Sink;
+use crate::points::{Block, Chunk, Points};
+use crate::rows::region::Region;
+use crate::rows::report::{Report, Words, listed};
+use crate::rows::{Done, Rows, finished, stream};
+use crate::train::labels;
 
-/// Blocks that wait for each thread: more use memory, fewer leave threads idle at the end of a round.
-const BLOCKS_PER_THREAD: usize = 2;
+const WORDS: Words = Words {
+    inputs: "inputs",
+    outputs: "points",
+    outcomes: "outcomes",
+    infeasible: "maybe-empty",
+    outside: "",
+};
 
 #[derive(clap::Args)]
 #[command(
@@ -46,13 +49,8 @@ pub struct Arguments {
     /// CSV file of points; standard input if `-` or left out
     points: Option<PathBuf>,
 
-    /// Where the result goes; `-` is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
-    output: PathBuf,
-
-    /// Replace an existing file
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    rows: Rows,
 
     /// Test every output, and repair what fails: the default where the model knows its set. SET is another
     /// set that decides
@@ -67,22 +65,6 @@ pub struct Arguments {
     #[arg(long, requires = "guard")]
     other_set: bool,
 
-    /// Fail at the first input outside of the region that the model was trained for
-    #[arg(long)]
-    refuse_outside: bool,
-
-    /// Exit with 0 also where no feasible point was found for some inputs
-    #[arg(long)]
-    allow_infeasible: bool,
-
-    /// The points have no header: the first columns are y, then x
-    #[arg(long)]
-    no_header: bool,
-
-    /// Separator of columns
-    #[arg(long, value_name = "CHARACTER", default_value = ",", value_parser = delimiter)]
-    delimiter: u8,
-
     /// Name of the column that says what was done with each row
     #[arg(long, value_name = "NAME", default_value = "outcome")]
     outcome: String,
@@ -90,17 +72,6 @@ pub struct Arguments {
     /// Leave the outcome column out
     #[arg(long)]
     no_outcome: bool,
-}
-
-pub(crate) fn delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        b"\\t" => Ok(b'\t'),
-        b"\"" | b"\n" | b"\r" => {
-            Err("a quotation mark or a line break separates nothing".to_owned())
-        }
-        [byte] if byte.is_ascii() => Ok(*byte),
-        _ => Err("expected one ASCII character, or \\t".to_owned()),
-    }
 }
 
 impl Arguments {
@@ -165,33 +136,23 @@ impl Arguments {
         }
         Ok(Some(header))
     }
-
-    fn writer(&self) -> csv::Writer<Vec<u8>> {
-        let mut builder = csv::WriterBuilder::new();
-        builder.delimiter(self.delimiter).flexible(true);
-        builder.from_writer(Vec::new())
-    }
 }
 
 pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
     let model = Model::load(&arguments.model)?;
     let (path, guard) = arguments.points_and_guard();
     let set = arguments.guarding(&model, guard, common)?;
-    let layout = Layout {
-        header: !arguments.no_header,
-        delimiter: arguments.delimiter,
-    };
     let mut points = Points::open(
         path,
         &model.record().names,
         &model.record().x_names,
-        &layout,
+        &arguments.rows.layout(),
     )?;
     let mut inputs = vec![path.to_owned(), arguments.model.clone()];
     inputs.extend(guard.into_iter().flat_map(find::files));
-    let mut sink = Sink::create(&arguments.output, arguments.force, &inputs)?;
+    let mut sink = arguments.rows.sink(&inputs)?;
     if let Some(header) = arguments.output_header(&points)? {
-        let mut writer = arguments.writer();
+        let mut writer = arguments.rows.writer();
         writer.write_byte_record(&header)?;
         sink.write(&finished(writer)?)?;
     }
@@ -207,55 +168,31 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         projection.block(points, block)
     })?;
     sink.finish()?;
-    report.print(projection.runner.set(), common);
-    match report.problem() {
-        Some(_) if arguments.allow_infeasible => Ok(ExitCode::SUCCESS),
-        Some(_) if common.json => Ok(ExitCode::FAILURE),
-        Some(problem) => Err(anyhow!(problem)),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    tell(&report, projection.runner.set(), common);
+    let problem = report.problem(&WORDS);
+    arguments.rows.exit_code(problem, common)
 }
 
-/// What is written for a block, and its counts.
-pub(crate) type Done = Result<Result<(Vec<u8>, Report)>, BadRow>;
-
-/// Answers all rows, some blocks at a time on all threads, and writes them in their order.
-pub(crate) fn stream(
-    points: &mut Points,
-    sink: &mut Sink,
-    answer: impl Fn(&Points, &Block) -> Done + Sync,
-) -> Result<Report> {
-    let mut report = Report::default();
-    let at_once = BLOCKS_PER_THREAD * rayon::current_num_threads();
-    loop {
-        let mut blocks = Vec::new();
-        while blocks.len() < at_once {
-            match points.next_block()? {
-                Some(block) => blocks.push(block),
-                None => break,
-            }
-        }
-        if blocks.is_empty() {
-            return Ok(report);
-        }
-        let shared: &Points = points;
-        let done = blocks.par_iter().map(|block| answer(shared, block));
-        for done in done.collect::<Vec<_>>() {
-            let (bytes, counts) = match done {
-                Ok(done) => done?,
-                Err(bad) => return Err(bad.error(&points.name, report.total())),
-            };
-            sink.write(&bytes)?;
-            report.add(counts);
-        }
+/// Prints the counts; `set` is the guard's.
+fn tell(report: &Report, set: Option<&dyn Set>, common: &Common) {
+    let calibration = set.and_then(Set::calibration);
+    let more = json!({
+        "violated": report.violated,
+        "tested": set.is_some(),
+        "statistical": calibration.is_some(),
+        "precision_lower_bound": calibration.as_ref().map(|found| found.precision_lower_bound),
+    });
+    report.print(&WORDS, more, common);
+    if common.json {
+        return;
     }
-}
-
-/// The bytes that a writer has got.
-pub(crate) fn finished(writer: csv::Writer<Vec<u8>>) -> Result<Vec<u8>> {
-    writer
-        .into_inner()
-        .map_err(|error| anyhow!(error.to_string()))
+    if !report.violated.is_empty() {
+        let violated = listed(&report.violated, |name, found| format!("{name} ({found})"));
+        common.note(format_args!("inputs violated: {violated}"));
+    }
+    if let Some(calibration) = &calibration {
+        common.note(format_args!("guard, {}", labels::promise(calibration)));
+    }
 }
 
 /// What is done with each row.
@@ -271,7 +208,10 @@ impl Projection<'_> {
     /// The rows of a block as they are written, and their counts.
     fn block(&self, points: &Points, block: &Block) -> Done {
         let chunk = points.parse(block)?;
-        let report = self.region_report(&chunk)?;
+        let report = match &self.region {
+            Some(region) => self.arguments.rows.outside(region, &chunk)?,
+            None => Report::default(),
+        };
         Ok(self.chunk(points, &chunk, report))
     }
 
@@ -282,7 +222,7 @@ impl Projection<'_> {
         mut report: Report,
     ) -> Result<(Vec<u8>, Report)> {
         let (projected, outcomes) = self.runner.run(chunk)?;
-        let mut writer = self.arguments.writer();
+        let mut writer = self.arguments.rows.writer();
         let rows = projected.chunks_exact(self.dim).zip(&outcomes);
         let (mut fields, width) = (chunk.fields.iter(), points.width);
         for (point, outcome) in rows {
@@ -303,29 +243,6 @@ impl Projection<'_> {
                 &chunk.x[row * x_dim..][..x_dim],
             )
         })
-    }
-
-    /// Counts inputs outside of the region, or refuses the first.
-    fn region_report(&self, chunk: &Chunk) -> Result<Report, BadRow> {
-        let mut report = Report::default();
-        let Some(region) = &self.region else {
-            return Ok(report);
-        };
-        for (row, (y, x)) in self.rows(chunk).enumerate() {
-            let Some(found) = region.outside(y, x) else {
-                continue;
-            };
-            let what = || region.described(found);
-            if self.arguments.refuse_outside {
-                let problem = format!("{}, the region that the model was trained for", what());
-                return Err(BadRow::new(row + 1, problem));
-            }
-            report.outside += 1;
-            report
-                .first_outside
-                .get_or_insert_with(|| (row + 1, what()));
-        }
-        Ok(report)
     }
 
     /// Counts outcomes and violated constraints.

@@ -4,6 +4,7 @@ use fabproj::Model;
 use fabproj::set::Set;
 use fabproj::solve::SolverModel;
 
+use crate::points::Chunk;
 use crate::show::number;
 
 /// How far outside of its interval a number still counts as inside, as a part of the width.
@@ -40,24 +41,17 @@ impl Region {
         }
     }
 
-    /// The first number of a row that is outside, and its place.
-    pub fn outside(&self, y: &[f64], x: &[f64]) -> Option<(usize, f64)> {
+    /// What is outside in a row, if anything is.
+    pub fn outside(&self, chunk: &Chunk, row: usize) -> Option<String> {
+        let y = chunk.y.get(row * self.y.len()..).unwrap_or_default();
+        let x = chunk.x.get(row * self.x.len()..).unwrap_or_default();
         let values = y.iter().zip(&self.y).chain(x.iter().zip(&self.x));
-        let is_outside = |value: f64, (low, high): (f64, f64)| {
+        let mut named = values.zip(&self.names);
+        let ((value, (low, high)), name) = named.find(|((value, (low, high)), _)| {
             let space = ROUNDING * (high - low);
-            value < low - space || value > high + space
-        };
-        let mut values = values.enumerate();
-        let found = values.find(|(_, (value, interval))| is_outside(**value, **interval));
-        found.map(|(place, (value, _))| (place, *value))
-    }
-
-    /// What [`outside`](Self::outside) has found, in words.
-    pub fn described(&self, (place, value): (usize, f64)) -> String {
-        let name = self.names.get(place).map_or("?", String::as_str);
-        let interval = self.y.iter().chain(&self.x).nth(place);
-        let (low, high) = interval.copied().unwrap_or_default();
-        let (value, low, high) = (number(value), number(low), number(high));
-        format!("{name} = {value} is not in [{low}, {high}]")
+            **value < low - space || **value > high + space
+        })?;
+        let (value, low, high) = (number(*value), number(*low), number(*high));
+        Some(format!("{name} = {value} is not in [{low}, {high}]"))
     }
 }
