@@ -84,35 +84,33 @@ fn spread(groups: &[Group]) -> Table {
 }
 
 fn behaviour(groups: &[Group]) -> Table {
-    let title = "Behaviour, and time of an episode";
-    let header = [
-        "goals",
-        "distance",
-        "cost by kind",
-        "ms per episode",
-        "training",
-    ];
+    let title = "Behaviour: cost by its kinds, and the times of an episode and of the training";
+    let kinds = groups
+        .first()
+        .map_or(&[][..], |group| group.summaries[0].cost_by_kind.as_slice());
+    let mut header = vec!["goals", "distance"];
+    header.extend(kinds.iter().map(|(kind, _)| kind.as_str()));
+    header.extend(["ms per episode", "training"]);
     table(title, &header, groups, |group| {
-        let kinds = group.summaries[0].cost_by_kind.iter().enumerate();
-        let kinds: Vec<String> = kinds
-            .map(|(index, (kind, _))| {
-                let mean = group.estimate(|s| s.cost_by_kind[index].1).mean;
-                format!("{kind} {mean:.1}")
-            })
-            .collect();
         let runs = group.runs.len() as f64;
         let seconds: f64 = group.runs.iter().map(|run| run.training_seconds()).sum();
-        vec![
+        let mut row = vec![
             group.estimate(|s| s.goals).text(2),
             group.estimate(|s| s.distance).text(1),
-            kinds.join(", "),
+        ];
+        row.extend((0..kinds.len()).map(|index| {
+            let cost = group.estimate(|s| s.cost_by_kind[index].1).mean;
+            format!("{cost:.1}")
+        }));
+        row.extend([
             format!("{:.1}", 1e3 * group.estimate(|s| s.seconds).mean),
             if seconds > 0.0 {
                 format!("{:.0} s", seconds / runs)
             } else {
                 "–".to_owned()
             },
-        ]
+        ]);
+        row
     })
 }
 

@@ -353,13 +353,13 @@ fn time_and_gap(row: &Row) -> Option<((f64, f64), f64)> {
     Some(((time, gap), mean(&|cell| Some(cell.feasible.mean))?))
 }
 
-/// The methods whose gaps are shown as distributions, with their colours.
-const DISTRIBUTIONS: [(&str, usize); 5] = [
-    ("fab", 2),
-    ("fabproj", 3),
-    ("lookup", 0),
-    ("violation-descent", 4),
-    ("fsnet", 1),
+/// The methods whose gaps are shown as distributions, with a short name and their colours.
+const DISTRIBUTIONS: [(&str, &str, usize); 5] = [
+    ("fab", "FAB", 2),
+    ("fabproj", "fabproj", 3),
+    ("lookup", "table", 0),
+    ("violation-descent", "gradient", 4),
+    ("fsnet", "FSNet", 1),
 ];
 
 /// Quantiles of gaps, a panel for each set and objective: means hide tails.
@@ -377,7 +377,7 @@ pub(super) fn gap_distributions(tables: &[Table]) -> Option<Figure> {
             let ticks = shares.map(|(place, share)| (place as f64, format!("{}", 100.0 * share)));
             panel.ticks(&ticks.collect::<Vec<_>>(), &gap_ticks());
             let mut ends: Vec<f64> = Vec::new();
-            for (method, colour) in DISTRIBUTIONS {
+            for (method, name, colour) in DISTRIBUTIONS {
                 let guarded = method == "fabproj";
                 let mut rows = table.rows.iter();
                 let row = rows.find(|row| row.method == method && row.guarded == guarded);
@@ -392,7 +392,7 @@ pub(super) fn gap_distributions(tables: &[Table]) -> Option<Figure> {
                     word -= 0.1;
                 }
                 ends.push(word);
-                panel.word((end.0, word), method, HUES[colour]);
+                panel.word((end.0, word), name, HUES[colour]);
                 panel.line(points, HUES[colour]);
             }
             if !ends.is_empty() {
@@ -403,7 +403,8 @@ pub(super) fn gap_distributions(tables: &[Table]) -> Option<Figure> {
     let size = sheet_size(panels.len(), SIZE, 3, LEFT);
     (!panels.is_empty()).then(|| Figure {
         caption: "Quantiles of the true gap over problems, in per cent, means over trainings; logarithmic. The mean of a \
-                  table says little about the right end."
+                  table says little about the right end. Table: of 1000 points; gradient: projected gradient along the \
+                  violation."
             .to_owned(),
         svg: sheet(size, panels),
     })
