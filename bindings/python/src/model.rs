@@ -110,7 +110,7 @@ impl Model {
         )
     }
 
-    /// Bounds of a callable that certifies or draws: those of the model's own set, or of its anchors and units.
+    /// Bounds of a callable that certifies or draws: those of the training, but for what the caller says.
     fn region(
         &self,
         bounds: Option<Vec<(f64, f64)>>,
@@ -118,21 +118,20 @@ impl Model {
     ) -> PyResult<Region> {
         let model = self.of_set()?;
         let record = model.record();
-        let own = model.set().ok();
-        let missing = || {
-            errors::value(
+        // Files of earlier versions hold no bounds.
+        let own = model.set().ok().filter(|_| record.bounds.is_empty());
+        let (own_bounds, own_x_bounds) = match own {
+            Some(set) => (set.bounds(), set.x_bounds()),
+            None => (record.bounds.clone(), record.x_bounds.clone()),
+        };
+        let bounds = bounds.unwrap_or(own_bounds);
+        let x_bounds = x_bounds.unwrap_or(own_x_bounds);
+        if bounds.is_empty() || x_bounds.len() != model.projector().x_dim() {
+            return Err(errors::value(
                 "the region of inputs is not known: pass bounds=[(low, high), ...], as to train, or the inputs \
                  themselves",
-            )
-        };
-        let bounds = bounds.or_else(|| own.as_ref().map(|set| set.bounds()));
-        let bounds = bounds.ok_or_else(missing)?;
-        let x_bounds = match (x_bounds, &own) {
-            (Some(x_bounds), _) => x_bounds,
-            (None, Some(set)) => set.x_bounds(),
-            (None, None) if model.projector().x_dim() == 0 => Vec::new(),
-            (None, None) => return Err(missing()),
-        };
+            ));
+        }
         Ok(Region {
             name: record.set().name(),
             bounds,
@@ -239,7 +238,7 @@ impl Model {
     /// Measures how often the projector is right, and returns the model with that certificate.
     ///
     /// Inputs are drawn from the region of the set, or are your own: rows y (and x), with a name for them.
-    /// `contains` decides instead of the model's set; it needs bounds where the model does not know its region.
+    /// `contains` decides instead of the model's set. Bounds are those of the training, unless you pass others.
     ///
     /// Of a problem's model: how far answers are from optimal at fresh x. That takes samples and seed, and the
     /// `problem` where it was given by callables.

@@ -51,10 +51,13 @@ def test_certificates(moons, of_callable):
         moons.certify(confidence=2.0)
     with pytest.raises(ValueError, match="contains="):
         of_callable.certify(samples=100)
-    with pytest.raises(ValueError, match="pass bounds="):
-        of_callable.certify(samples=100, contains=plate)
-    again = of_callable.certify(samples=500, contains=plate, bounds=[(-2, 2)] * 2).certificate
+    with pytest.raises(ValueError):
+        of_callable.certify(samples=100, contains=plate, bounds=[(-2, 2)])
+    # The model knows the region that it was trained in.
+    again = of_callable.certify(samples=500, contains=plate).certificate
     assert again.samples == 500 and again.raw_feasible > 0.8
+    wide = of_callable.certify(samples=500, contains=plate, bounds=[(-3, 3)] * 2).certificate
+    assert wide.raw_feasible != again.raw_feasible
 
 
 def test_figures(moons, of_callable, tmp_path):
@@ -62,7 +65,7 @@ def test_figures(moons, of_callable, tmp_path):
     assert figure._repr_svg_().startswith("<svg") and "SVG" in repr(figure)
     figure.save(tmp_path / "moons.svg")
     assert (tmp_path / "moons.svg").read_text(encoding="utf-8") == figure.svg
-    assert of_callable.plot(plate, bounds=[(-2, 2)] * 2).svg.startswith("<svg")
+    assert of_callable.plot(plate).svg.startswith("<svg")
     with pytest.raises(ValueError, match="contains="):
         of_callable.plot()
     with pytest.raises(ValueError, match="pass it: model.guard"):

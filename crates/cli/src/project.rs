@@ -156,11 +156,10 @@ pub fn run(arguments: &Arguments, common: &Common) -> Result<ExitCode> {
         writer.write_byte_record(&header)?;
         sink.write(&finished(writer)?)?;
     }
-    let known = set.clone().or_else(|| model.set().ok());
     let projection = Projection {
         arguments,
         runner: Runner::new(&model, set)?,
-        region: known.map(|set| Region::of(&model, &set)),
+        region: Region::of(&model),
         dim: model.projector().dim(),
         x_dim: model.projector().x_dim(),
     };

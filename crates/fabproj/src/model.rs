@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::certify::{Certificate, CertifyError, Plan, certify};
-use crate::set::{Description, Learned, LearnedRecord, Result as SetResult, Set};
+use crate::set::{Description, Interval, Learned, LearnedRecord, Result as SetResult, Set};
 use crate::support::{read_safetensors, write_atomically};
 use crate::train::{Recipe, TrainError, Trained};
 
@@ -62,6 +62,12 @@ pub struct Record {
     /// Names of the coordinates of x.
     #[serde(default)]
     pub x_names: Vec<String>,
+    /// The region that inputs come from; empty in files of earlier versions.
+    #[serde(default)]
+    pub bounds: Vec<Interval>,
+    /// The region that x comes from.
+    #[serde(default)]
+    pub x_bounds: Vec<Interval>,
     /// The recipe or preset of the training.
     pub recipe: String,
     /// The seed of the training.
@@ -96,6 +102,8 @@ impl Record {
             set: SetRecord { description, hash },
             names: set.names(),
             x_names: set.x_names(),
+            bounds: set.bounds(),
+            x_bounds: set.x_bounds(),
             recipe: String::new(),
             seed: 0,
             settings: Value::Null,

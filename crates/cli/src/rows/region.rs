@@ -1,7 +1,6 @@
 //! The region that a model was trained for.
 
 use fabproj::Model;
-use fabproj::set::Set;
 use fabproj::solve::SolverModel;
 
 use crate::points::Chunk;
@@ -18,18 +17,19 @@ pub struct Region {
 }
 
 impl Region {
-    pub fn of(model: &Model, set: &dyn Set) -> Self {
+    /// That of a model; of an older file, that of its set.
+    pub fn of(model: &Model) -> Option<Self> {
         let record = model.record();
-        Self {
-            names: record
-                .names
-                .iter()
-                .chain(&record.x_names)
-                .cloned()
-                .collect(),
-            y: set.bounds(),
-            x: set.x_bounds(),
-        }
+        let (y, x) = match record.bounds.is_empty() {
+            false => (record.bounds.clone(), record.x_bounds.clone()),
+            true => {
+                let set = model.set().ok()?;
+                (set.bounds(), set.x_bounds())
+            }
+        };
+        let names = record.names.iter().chain(&record.x_names);
+        let names = names.cloned().collect();
+        Some(Self { names, y, x })
     }
 
     /// The range of x that a solver was trained for.

@@ -145,6 +145,8 @@ fn a_model_records_how_it_was_made() {
     assert_eq!(record.set().name(), "ring");
     assert_eq!(record.set_hash(), ring.description().hash());
     assert_eq!(record.names, ["y0", "y1"]);
+    assert_eq!(record.bounds, [(-2.0, 2.0); 2]);
+    assert!(record.x_bounds.is_empty());
     let certificate = model.certificate().expect("made by training");
     assert_eq!(certificate.inputs, "the set's region");
     assert_eq!(certificate.samples, 100_000);
