@@ -36,7 +36,7 @@ pub struct Rows {
     #[arg(long)]
     allow_infeasible: bool,
 
-    /// The file has no header: its first columns are those of the model, in the model's order
+    /// The file has no header: its first columns are y, then x; for `solve`, x alone
     #[arg(long)]
     no_header: bool,
 
