@@ -79,7 +79,7 @@ impl Instance {
 
     /// The best answer's objective that is known of a set with a membership test only.
     pub(super) fn best_by_tests(&self, x: &[f64]) -> Option<f64> {
-        self.known.as_ref()?.best(&self.problem, x)
+        self.known.as_ref()?.best(x)
     }
 
     /// The problem that a solver is trained for.

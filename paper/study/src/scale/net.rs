@@ -33,9 +33,9 @@ impl NetSettings {
     pub(super) fn ray(steps: u64) -> Self {
         Self {
             hidden: vec![64, 64],
-            steps,
-            rows: 128,
-            rate: 1e-3,
+            steps: 2 * steps,
+            rows: 256,
+            rate: 3e-3,
             repair: Repair::Ray,
         }
     }

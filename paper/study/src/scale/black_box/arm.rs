@@ -3,16 +3,11 @@
 use std::sync::Arc;
 
 use fabproj::solve::{FnFunctions, Functions, Problem};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::super::instance::Instance;
-use super::search::Search;
-use super::{Known, TESTS};
+use super::{Known, best_by_gradients};
 
 const FILE: &str = include_str!("../../../../../examples/arm/arm.toml");
-/// Drawn starts of local searches that know the constraints' gradients.
-const STARTS: usize = 24;
 
 /// The file's own.
 const X_BOUNDS: [(f64, f64); 4] = [(-1.5, 1.5), (-1.5, 1.5), (0.6, 1.4), (-0.8, 0.8)];
@@ -39,10 +34,10 @@ pub(super) fn instance(name: &str) -> Instance {
     });
     let (problem, tests) = super::problem(name, bounds, x_bounds.clone(), contains, objective);
     let black_box = problem.clone();
-    let optimum = move |x: &[f64]| best(&file, &black_box, x);
+    let optimum = move |x: &[f64]| best_by_gradients(&file, &black_box, x);
     let known = Known {
         tests,
-        optimum: Some(Box::new(optimum)),
+        optimum: Box::new(optimum),
     };
     Instance::black_box(problem, x_bounds, known)
 }
@@ -52,20 +47,4 @@ fn at(functions: &Shared, y: &[f64], x: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
     let (mut rows, mut memory) = (vec![0.0; functions.rows()], vec![0.0; functions.memory()]);
     let objective = functions.values(y, x, &mut rows, &mut memory);
     (objective, rows, memory)
-}
-
-/// Searches with the constraints' gradients from drawn points and from the best of a search by tests.
-fn best(file: &Problem, black_box: &Problem, x: &[f64]) -> Option<f64> {
-    let mut search = Search::new(black_box, x, 2 * TESTS);
-    search.restart(TESTS / 2);
-    let (tested, start) = search.best()?;
-    let mut random = ChaCha8Rng::seed_from_u64(x[0].to_bits());
-    let bounds = file.bounds().unwrap_or(&[]);
-    let mut draw = |(low, high): &(f64, f64)| random.random_range(*low..*high);
-    let drawn: Vec<Vec<f64>> = (0..STARTS)
-        .map(|_| bounds.iter().map(&mut draw).collect())
-        .collect();
-    let starts = std::iter::once(start).chain(drawn);
-    let found = starts.filter_map(|start| Some(file.local_optimum(x, &start)?.1));
-    Some(found.fold(tested, f64::min))
 }

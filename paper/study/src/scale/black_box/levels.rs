@@ -63,7 +63,7 @@ pub(super) fn instance(name: &str, number: u64) -> Instance {
     );
     let known = Known {
         tests,
-        optimum: Some(Box::new(move |x| optimum(&fleet, x))),
+        optimum: Box::new(move |x| optimum(&fleet, x)),
     };
     Instance::black_box(problem, x_bounds, known)
 }

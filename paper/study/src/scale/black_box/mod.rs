@@ -12,14 +12,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fabproj::set::FnSet;
 use fabproj::solve::{FnFunctions, Problem};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 pub(super) use self::sampled::{Budget, Sampled};
 use self::search::Search;
 use super::instance::Instance;
 
-/// Starts of the long search that finds the best known answer, and membership tests of each.
-const STARTS: usize = 12;
-const TESTS: usize = 4_000;
+/// Membership tests of the search that the best known answer begins with.
+const TESTS: usize = 8_000;
+/// Its starts, and drawn starts of the local searches that follow.
+const STARTS: usize = 4;
+const DRAWN: usize = 16;
 
 /// A family that is known by a membership test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,8 +52,8 @@ type BestOf = dyn Fn(&[f64]) -> Option<f64> + Send + Sync;
 pub(super) struct Known {
     /// How often the membership test was asked.
     tests: Arc<AtomicU64>,
-    /// The optimum, where it can be had otherwise than by a search.
-    optimum: Option<Box<BestOf>>,
+    /// The least objective that is known at an x, found with more than membership tests.
+    optimum: Box<BestOf>,
 }
 
 impl Known {
@@ -58,15 +62,27 @@ impl Known {
         self.tests.load(Ordering::Relaxed)
     }
 
-    /// The best answer's objective that is known: the optimum, or a long search's.
-    pub(super) fn best(&self, problem: &Problem, x: &[f64]) -> Option<f64> {
-        if let Some(optimum) = &self.optimum {
-            return optimum(x);
-        }
-        let mut search = Search::new(problem, x, STARTS * TESTS);
-        search.restart(TESTS);
-        search.best().map(|best| best.0)
+    /// The least objective that is known at x.
+    pub(super) fn best(&self, x: &[f64]) -> Option<f64> {
+        (self.optimum)(x)
     }
+}
+
+/// The best of a search by tests, of local searches with the constraints' gradients that begin at its end and at
+/// drawn points.
+fn best_by_gradients(smooth: &Problem, black_box: &Problem, x: &[f64]) -> Option<f64> {
+    let mut search = Search::new(black_box, x, TESTS);
+    search.restart(TESTS / STARTS);
+    let (tested, start) = search.best()?;
+    let mut random = ChaCha8Rng::seed_from_u64(x[0].to_bits());
+    let bounds = black_box.bounds().unwrap_or(&[]);
+    let mut draw = |(low, high): &(f64, f64)| random.random_range(*low..*high);
+    let drawn: Vec<Vec<f64>> = (0..DRAWN)
+        .map(|_| bounds.iter().map(&mut draw).collect())
+        .collect();
+    let starts = std::iter::once(start).chain(drawn);
+    let found = starts.filter_map(|start| Some(smooth.local_optimum(x, &start)?.1));
+    Some(found.fold(tested, f64::min))
 }
 
 /// A problem of a counted membership test and an objective.

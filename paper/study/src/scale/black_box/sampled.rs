@@ -127,3 +127,50 @@ fn guard<'t>(search: &mut Search<'_>, point: &[f64], entries: impl Fn() -> Vec<&
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Effort;
+    use crate::scale::FamilyEntry;
+
+    #[test]
+    fn methods_keep_to_their_tests_and_return_feasible_points_only() {
+        let context = Context::in_memory(Effort::quick());
+        let budget = Budget {
+            training: 40_000,
+            answer: 40,
+            answers: 10,
+        };
+        for family in ["arm", "dispatch-levels", "stability"] {
+            let instance = FamilyEntry::find(family).unwrap().instance(0);
+            for (method, most) in [
+                (ScaleMethod::Restarts, 40),
+                (ScaleMethod::Lookup, 40),
+                (ScaleMethod::LongRestarts, 4_040),
+            ] {
+                let before = instance.tests();
+                let trained = Sampled::train(method, &instance, budget, 0, &context);
+                let mut sampled = trained.unwrap().unwrap();
+                assert!(instance.tests() - before <= budget.training, "{family}");
+                for x in instance.test_x().take(5) {
+                    let mut y = vec![0.0; instance.dim()];
+                    let before = instance.tests();
+                    sampled.answer(x, &mut y);
+                    assert!(instance.tests() - before <= most, "{family}");
+                    let (objective, outside, _) = instance.measure(&y, x);
+                    if y[0].is_nan() {
+                        assert_ne!(method, ScaleMethod::LongRestarts, "{family}");
+                        continue;
+                    }
+                    assert!(outside <= 0.0, "{family}");
+                    let best = instance.best_by_tests(x).unwrap();
+                    assert!(
+                        objective > best - 1e-6 * best.abs(),
+                        "{family}: {objective} {best}"
+                    );
+                }
+            }
+        }
+    }
+}
