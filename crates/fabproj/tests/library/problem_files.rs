@@ -152,7 +152,7 @@ fn what_is_wrong_with_a_parquet_file_is_said_where_the_file_names_it() {
         ),
         (
             &[price, ("demand", &[Some(4.0), Some(f64::NAN)])],
-            &["line 5", "demand", "NaN"],
+            &["line 5", "row 2 of column `demand` is NaN"],
         ),
         (
             &[price, ("demand", &[Some(4.0), None])],

@@ -76,7 +76,7 @@ pub const FAMILIES: [FamilyEntry; 20] = [
     network("opf-118-30", "AC optimal power flow, 118 buses, loads ±30 %", "–", CASE_118, 0.3),
     network("opf-30-10", "AC optimal power flow, 30 buses, branch limits, loads ±10 %", "–", CASE_30, 0.1),
     problem("arm", "membership test only: joint angles of an arm of five links beside a post that moves", "–", Kind::BlackBox(black_box::Kind::Arm), [5, 0, 1]),
-    problem("dispatch-levels", "membership test only: eight units that are off or above a minimum, and a demand", "–", Kind::BlackBox(black_box::Kind::Levels), [8, 0, 1]),
+    problem("dispatch-levels", "membership test only: five units that are off or above a minimum, and a demand", "–", Kind::BlackBox(black_box::Kind::Levels), [5, 0, 1]),
     problem("stability", "membership test only: the smallest six gains that damp a simulated chain of masses", "–", Kind::BlackBox(black_box::Kind::Stability), [6, 0, 1]),
 ];
 

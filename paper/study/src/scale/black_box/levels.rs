@@ -11,7 +11,7 @@ use super::super::instance::Instance;
 use super::Known;
 
 /// Units.
-const UNITS: usize = 8;
+const UNITS: usize = 5;
 /// Halvings of the interval of marginal costs.
 const HALVINGS: usize = 60;
 

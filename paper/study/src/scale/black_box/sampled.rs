@@ -153,16 +153,18 @@ mod tests {
                 let trained = Sampled::train(method, &instance, budget, 0, &context);
                 let mut sampled = trained.unwrap().unwrap();
                 assert!(instance.tests() - before <= budget.training, "{family}");
+                let mut found = 0;
                 for x in instance.test_x().take(5) {
                     let mut y = vec![0.0; instance.dim()];
                     let before = instance.tests();
                     sampled.answer(x, &mut y);
                     assert!(instance.tests() - before <= most, "{family}");
                     let (objective, outside, _) = instance.measure(&y, x);
+                    // No feasible point was found.
                     if y[0].is_nan() {
-                        assert_ne!(method, ScaleMethod::LongRestarts, "{family}");
                         continue;
                     }
+                    found += 1;
                     assert!(outside <= 0.0, "{family}");
                     let best = instance.best_by_tests(x).unwrap();
                     assert!(
@@ -170,6 +172,7 @@ mod tests {
                         "{family}: {objective} {best}"
                     );
                 }
+                assert!(found > 0, "{family}");
             }
         }
     }
