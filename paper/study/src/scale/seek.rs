@@ -163,13 +163,10 @@ impl Seeker {
         for iteration in self.iterations.iter().take(UNROLLED).rev() {
             self.by_z = self.before(map, x, iteration, margin, work);
             let length = dot(&self.by_z, &self.by_z).sqrt();
-            // Also where it is NaN.
-            if !(length <= steepest) {
-                let share = if length.is_finite() {
-                    steepest / length
-                } else {
-                    0.0
-                };
+            if !length.is_finite() {
+                self.by_z.fill(0.0);
+            } else if length > steepest {
+                let share = steepest / length;
                 self.by_z.iter_mut().for_each(|value| *value *= share);
             }
         }
