@@ -157,6 +157,28 @@ def test_functions_of_one_point_and_no_x():
     assert answer.outcome.is_verified and numpy.allclose(answer.y, numpy.array([1, 2]) / 5**0.5, atol=1e-4)
 
 
+def test_a_membership_test_is_learned():
+    """Trains for half a minute: the projector asks about two million points, one by one."""
+
+    def outside(y):  # a plate with a round hole: all that is known is in or out
+        return numpy.where(numpy.hypot(y[:, 0], y[:, 1]) >= 0.5, -1.0, 1.0)
+
+    def distance(y):
+        return ((y - [0.1, 0.0]) ** 2).sum(axis=1)
+
+    given = Problem(distance, outside, bounds=[(-1, 1)] * 2, name="plate")
+    short = {"quick": True, "network_steps": 200, "width": 16, "heads": 4, "samples": 20, "progress": False}
+    trained = fabproj.train(given, tool="learned", **short)
+    answer = trained.solver(given).solve()
+    assert answer.outcome.is_verified and outside(answer.y[None]) == [-1.0]
+    # The nearest point of the hole's edge is 0.4 away.
+    assert 0.16 <= answer.objective < 0.17
+    assert numpy.allclose(answer.objective, distance(answer.y[None]))
+    certificate = trained.certify(samples=10, problem=given).certificate
+    assert (certificate.samples, certificate.feasible) == (10, 10)
+    assert certificate.worst < 0.05
+
+
 def test_callables_that_misbehave():
     def raises(y, x):
         raise KeyError("no cost")

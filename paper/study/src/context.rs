@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::method::{Mapping, MappingConfig, Task};
 use crate::problem::Objective;
 use crate::protocol::{Evaluation, Protocol};
-use crate::scale::ScaleRun;
+use crate::scale::{ScaleRecord, ScaleRun};
 use crate::solver_net::Targets;
 use crate::store::{Found, Store, VERSION, digest, to_value};
 use crate::weight_search::Search;
@@ -100,6 +100,7 @@ pub struct Context<'a> {
     mappings: Cache<Arc<Mapping>>,
     evaluations: Cache<Arc<Evaluation>>,
     optima: Cache<Arc<Vec<Option<f64>>>>,
+    finished: Cache<Arc<ScaleRecord>>,
 }
 
 impl<'a> Context<'a> {
@@ -117,6 +118,7 @@ impl<'a> Context<'a> {
             mappings: Cache::new(),
             evaluations: Cache::new(),
             optima: Cache::new(),
+            finished: Cache::new(),
         }
     }
 
@@ -341,6 +343,18 @@ impl<'a> Context<'a> {
     ) -> Result<Arc<Vec<Option<f64>>>, StudyError> {
         let key = format!("{} {}", run.family.name, run.seed);
         self.optima.get_or_make(&key, || Ok(Arc::new(make())))
+    }
+
+    /// The record of another run of table `scale`: from the store, or made now.
+    pub(crate) fn finished(&self, run: &ScaleRun) -> Result<Arc<ScaleRecord>, StudyError> {
+        self.finished.get_or_make(&run.name(), || {
+            if let Some(store) = self.store
+                && let Found::This(record) = store.scale(&run.key(self))?
+            {
+                return Ok(Arc::new(record));
+            }
+            Ok(Arc::new(run.result(self)?))
+        })
     }
 
     /// Tells the observer.

@@ -25,6 +25,11 @@ pub enum StudyError {
         /// Existing names, nearest first.
         near: Vec<String>,
     },
+    /// Methods and tables that have methods of their own.
+    #[error(
+        "name methods or tables, not both; `scale` alone is a table whose methods can be named"
+    )]
+    MethodsAndTables,
     /// A method that cannot solve problems of this kind.
     #[error("{method} cannot solve problems of family {family}")]
     Unsuited {

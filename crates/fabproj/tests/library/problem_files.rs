@@ -98,6 +98,85 @@ fn what_is_wrong_with_the_data_is_said_where_the_file_names_it() {
     assert!(error.contains("history.txt"), "{error}");
 }
 
+/// A Parquet file of columns of numbers, some of which may be missing.
+#[cfg(feature = "parquet")]
+fn write_parquet(path: &std::path::Path, columns: &[(&str, &[Option<f64>])]) {
+    use parquet::data_type::DoubleType;
+    use parquet::file::writer::SerializedFileWriter;
+    let fields: String = columns
+        .iter()
+        .map(|(name, _)| format!("optional double {name};"))
+        .collect();
+    let schema = parquet::schema::parser::parse_message_type(&format!("message x {{ {fields} }}"));
+    let file = std::fs::File::create(path).expect("a file");
+    let schema = std::sync::Arc::new(schema.expect("a schema"));
+    let mut writer = SerializedFileWriter::new(file, schema, Default::default()).expect("a writer");
+    let mut group = writer.next_row_group().expect("rows");
+    for (_, values) in columns {
+        let present: Vec<f64> = values.iter().copied().flatten().collect();
+        let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
+        let mut column = group.next_column().expect("a column").expect("a column");
+        let typed = column.typed::<DoubleType>();
+        typed
+            .write_batch(&present, Some(&levels), None)
+            .expect("numbers");
+        column.close().expect("a column");
+    }
+    group.close().expect("rows");
+    writer.close().expect("a file");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn x_comes_from_the_columns_of_a_parquet_file() {
+    let folder = folder(&DISPATCH.replace("csv", "parquet"), "");
+    let columns: [(&str, &[Option<f64>]); 3] = [
+        ("hour", &[Some(0.0), None]),
+        ("price", &[Some(2.5), Some(3.0)]),
+        ("demand", &[Some(4.0), Some(5.5)]),
+    ];
+    write_parquet(&folder.path().join("history.parquet"), &columns);
+    let problem = Problem::from_file(folder.path().join("dispatch.toml")).expect("a problem");
+    assert_eq!(rows(&problem), [[4.0, 2.5], [5.5, 3.0]]);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn what_is_wrong_with_a_parquet_file_is_said_where_the_file_names_it() {
+    type Column<'a> = (&'a str, &'a [Option<f64>]);
+    let price: Column<'_> = ("price", &[Some(2.0), Some(3.0)]);
+    let cases: [(&[Column<'_>], &[&str]); 4] = [
+        (
+            &[price],
+            &["line 5, column 10", "history.parquet", "demand"],
+        ),
+        (
+            &[price, ("demand", &[Some(4.0), Some(f64::NAN)])],
+            &["line 5", "row 2 of column `demand` is NaN"],
+        ),
+        (
+            &[price, ("demand", &[Some(4.0), None])],
+            &["line 5", "demand", "empty"],
+        ),
+        (&[("price", &[]), ("demand", &[])], &["line 5", "x_data"]),
+    ];
+    for (columns, words) in cases {
+        let folder = folder(&DISPATCH.replace("csv", "parquet"), "");
+        write_parquet(&folder.path().join("history.parquet"), columns);
+        let error = refused(&folder);
+        for word in words {
+            assert!(error.contains(word), "{word}: {error}");
+        }
+    }
+    let folder = folder(&DISPATCH.replace("csv", "parquet"), "");
+    std::fs::write(folder.path().join("history.parquet"), "demand,price\n").expect("a file");
+    let error = refused(&folder);
+    assert!(
+        error.contains("line 5") && error.contains("Parquet"),
+        "{error}"
+    );
+}
+
 #[test]
 fn rows_of_another_length_are_refused_with_both_shapes() {
     let refused = |text: &str| {

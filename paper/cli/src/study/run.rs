@@ -84,13 +84,8 @@ pub struct Chosen {
     #[arg(long, value_name = "TABLE,…", value_delimiter = ',')]
     tables: Vec<String>,
 
-    /// Methods by name, instead of tables
-    #[arg(
-        long,
-        value_name = "METHOD,…",
-        value_delimiter = ',',
-        conflicts_with = "tables"
-    )]
+    /// Methods by name, instead of tables; with `--tables scale` those of that table
+    #[arg(long, value_name = "METHOD,…", value_delimiter = ',')]
     methods: Vec<String>,
 
     /// Seeds of independent trainings; --seed alone by default

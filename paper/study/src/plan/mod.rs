@@ -30,7 +30,7 @@ pub struct Selection {
     pub objectives: Vec<String>,
     /// Tables by name (`main`, `fair`, `ablations`, `weights`, `scale`); the main ones if empty.
     pub tables: Vec<String>,
-    /// Methods by name, instead of tables.
+    /// Methods by name, instead of tables; with the table `scale` its own.
     pub methods: Vec<String>,
     /// Seeds of independent trainings.
     pub seeds: Vec<u64>,
@@ -100,6 +100,9 @@ impl Plan {
     /// # Errors
     /// [`StudyError::Unknown`] for a name that is not known, with the names most like it.
     pub fn new(selection: &Selection, effort: &Effort) -> Result<Self, StudyError> {
+        if !selection.methods.is_empty() && selection.tables.iter().any(|table| table != SCALE) {
+            return Err(StudyError::MethodsAndTables);
+        }
         let (scale, selection) = &scale(selection)?;
         let sets = match selection.sets.is_empty() {
             true => SETS.map(str::to_owned).to_vec(),
@@ -170,8 +173,15 @@ fn scale(selection: &Selection) -> Result<(Vec<ScaleRun>, Selection), StudyError
         .iter()
         .filter(|name| is_method(name))
         .collect();
-    if named.is_empty() && !selection.tables.iter().any(|table| table == SCALE) {
+    // Families alone mean all their methods.
+    let unnamed = selection.tables.is_empty() && selection.methods.is_empty();
+    let families_alone = unnamed && rest.sets.is_empty() && asked;
+    let whole = selection.tables.iter().any(|table| table == SCALE) || families_alone;
+    if named.is_empty() && !whole {
         return Ok((Vec::new(), selection.clone()));
+    }
+    if let Some(name) = rest.methods.first().filter(|_| whole) {
+        ScaleMethod::find(name)?;
     }
     if rest.methods.is_empty() && rest.tables.is_empty() {
         // Nothing else was asked for.

@@ -9,11 +9,12 @@ use crate::table::Estimate;
 
 pub(super) const NOTE: &str = "Feasible: c ≤ 0 in every row without tolerance and |A y − x| ≤ 1e-9, then both up to 1e-6. \
      Gap: (f − f*) / |f*| in per cent over answers that are feasible up to 1e-6; f* is clarabel's at 1e-10, or the best \
-     of seven local searches where the family is not convex (of a power network one). Loads that a network cannot \
+     of seven local searches where the family is not convex (of a power network one); of sets with a membership test \
+     only it is the best known, by enumeration or a long search. Loads that a network cannot \
      serve, as far as that search can tell, are left out. µs: one answer at a time, the median over x; then each of \
      all x at once, one thread. Fresh: feasible answers to other x, without tolerance. Faster: \
      the time of clarabel (its own tolerance; a local search where the family is not convex) beside the same run, \
-     divided by that. ± is the 95 % interval of the mean over instances. `scale.csv` has all digits.";
+     divided by that. Tests: membership tests of the training and of an answer, where a set is known by them only. ± is the 95 % interval of the mean over instances. `scale.csv` has all digits.";
 
 /// Results of one method for one family.
 pub struct ScaleRow<'a> {
@@ -60,15 +61,15 @@ impl ScaleRow<'_> {
     }
 
     /// The row for a reader.
-    pub fn entries(&self) -> [String; 8] {
+    pub fn entries(&self) -> [String; 10] {
         let none = || "–".to_owned();
         let mean = |of: fn(&ScaleRecord) -> Option<f64>| self.estimate(of);
         let share = |of: fn(&ScaleRecord) -> Option<f64>| {
             mean(of).map_or_else(none, |share| percent(share.mean))
         };
         let time = mean(|one| Some(one.p50_us));
-        let batch = mean(|one| one.batch_us.is_finite().then_some(one.batch_us));
-        let faster = mean(|one| Some(one.peer_us / one.p50_us));
+        let batch = mean(|one| one.batch_us);
+        let faster = mean(|one| Some(one.peer_us? / one.p50_us));
         let seconds = mean(|one| Some(one.training_seconds));
         [
             format!("{} ({})", self.method.label(), self.records.len()),
@@ -79,6 +80,7 @@ impl ScaleRow<'_> {
             ),
             self.fresh(),
             mean(|one| one.mean_gap).map_or_else(none, gap),
+            self.quantiles(),
             self.worst_gap()
                 .map_or_else(none, |worst| small(100.0 * worst)),
             format!(
@@ -88,7 +90,36 @@ impl ScaleRow<'_> {
             ),
             faster.map_or_else(none, |faster| ratio(faster.mean)),
             seconds.map_or_else(none, |seconds| format!("{:.0}", seconds.mean)),
+            self.tests(),
         ]
+    }
+
+    /// The median and the 99 % quantile of the gap.
+    fn quantiles(&self) -> String {
+        let median = self.estimate(|one| one.median_gap);
+        let high = self.estimate(|one| one.p99_gap);
+        match (median, high) {
+            (Some(median), Some(high)) => {
+                format!(
+                    "{}, {}",
+                    small(100.0 * median.mean),
+                    small(100.0 * high.mean)
+                )
+            }
+            _ => "–".to_owned(),
+        }
+    }
+
+    /// Membership tests of the training and of an answer.
+    fn tests(&self) -> String {
+        let training = self.estimate(|one| Some(one.training_tests? as f64));
+        let answer = self.estimate(|one| one.answer_tests);
+        match (training, answer) {
+            (Some(training), Some(answer)) => {
+                format!("{:.2} million, {:.0}", 1e-6 * training.mean, answer.mean)
+            }
+            _ => "–".to_owned(),
+        }
     }
 
     /// Feasible answers of fresh x, of all instances.
@@ -145,15 +176,17 @@ fn micros(value: f64) -> String {
 }
 
 /// The header of [`ScaleRow::entries`].
-pub const HEADER: [&str; 8] = [
+pub const HEADER: [&str; 10] = [
     "method (instances)",
     "feasible %, at 1e-6",
     "fresh",
     "mean gap %",
+    "median, 99 %",
     "worst gap %",
     "µs, in a batch",
     "faster",
     "training s",
+    "tests",
 ];
 
 /// The page; `None` without results.
@@ -201,8 +234,8 @@ pub(super) fn page(records: &[ScaleRecord]) -> Option<Page> {
 /// CSV: a line for each run, all digits kept.
 pub(super) fn csv(records: &[ScaleRecord]) -> String {
     let mut text = String::from(
-        "family,method,instance,problems,feasible,feasible_1e-6,fresh,fresh_feasible,mean_gap,worst_gap,p50_us,p99_us,batch_us,peer_us,\
-         training_seconds,without_reference\n",
+        "family,method,instance,problems,feasible,feasible_1e-6,fresh,fresh_feasible,mean_gap,median_gap,p99_gap,worst_gap,p50_us,p99_us,batch_us,\
+         peer_us,training_seconds,training_tests,answer_tests,without_reference\n",
     );
     let number =
         |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3e}"));
@@ -213,7 +246,7 @@ pub(super) fn csv(records: &[ScaleRecord]) -> String {
             // Writing into a string cannot fail.
             let _ = writeln!(
                 text,
-                "{},{},{},{},{},{},{},{},{},{},{:.2},{:.2},{:.2},{:.0},{:.1},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{:.2},{:.2},{},{},{:.1},{},{},{}",
                 row.family,
                 row.method.name(),
                 record.key.seed,
@@ -223,12 +256,18 @@ pub(super) fn csv(records: &[ScaleRecord]) -> String {
                 record.fresh,
                 record.fresh_feasible,
                 number(record.mean_gap),
+                number(record.median_gap),
+                number(record.p99_gap),
                 number(record.worst_gap),
                 record.p50_us,
                 record.p99_us,
-                record.batch_us,
-                record.peer_us,
+                number(record.batch_us),
+                number(record.peer_us),
                 record.training_seconds,
+                record
+                    .training_tests
+                    .map_or_else(String::new, |count| count.to_string()),
+                number(record.answer_tests),
                 record.without_reference,
             );
         }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fabproj::core::{Answer, SolverWorkspace};
-use fabproj::solve::{Functions, Solver, train};
+use fabproj::solve::{Functions, Solver, train_with};
 
 use super::admm::Admm;
+use super::black_box::Sampled;
 use super::instance::Instance;
 use super::net::{Net, NetSettings};
 use super::reference::Clarabel;
@@ -27,6 +28,7 @@ pub(super) enum Answers<'a> {
     Clarabel(Box<Clarabel<'a>>),
     Admm(Box<Admm<'a>>),
     Net(Box<Net<'a>>),
+    Sampled(Box<Sampled<'a>>),
 }
 
 impl<'a> Answers<'a> {
@@ -46,7 +48,11 @@ impl<'a> Answers<'a> {
         };
         match run.method {
             ScaleMethod::Solver => {
-                let model = train(instance.problem(), &run.solve_settings())?;
+                let model = train_with(
+                    instance.problem(),
+                    &run.solve_settings(),
+                    &context.session(),
+                )?;
                 let solver = model.solver(instance.problem())?;
                 let workspace = solver.workspace();
                 Ok(Self::Solver(Box::new((solver, workspace))))
@@ -65,12 +71,24 @@ impl<'a> Answers<'a> {
             ScaleMethod::RayNet => net(NetSettings::ray(steps)),
             ScaleMethod::Dc3 => net(NetSettings::dc3(steps, network)),
             ScaleMethod::FsNet => net(NetSettings::fsnet(steps, network)),
+            ScaleMethod::Lookup
+            | ScaleMethod::Restarts
+            | ScaleMethod::LongRestarts
+            | ScaleMethod::PlainNet => {
+                let budget = run.budget(context)?;
+                let sampled = Sampled::train(run.method, instance, budget, run.seed, context)?;
+                Ok(Self::Sampled(Box::new(sampled.ok_or_else(unsuited)?)))
+            }
         }
     }
 
     /// Solvers that take milliseconds and more.
     pub(super) fn is_slow(&self) -> bool {
-        matches!(self, Self::Clarabel(_) | Self::Admm(_))
+        match self {
+            Self::Clarabel(_) | Self::Admm(_) => true,
+            Self::Sampled(sampled) => sampled.is_slow(),
+            Self::Solver(_) | Self::Net(_) => false,
+        }
     }
 
     pub(super) fn answer(&mut self, x: &[f64], y: &mut [f64]) {
@@ -88,6 +106,7 @@ impl<'a> Answers<'a> {
                 admm.solve(x, y);
             }
             Self::Net(net) => net.answer(x, y),
+            Self::Sampled(sampled) => sampled.answer(x, y),
         }
     }
 
@@ -107,7 +126,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Answers all x by one call where there is one; microseconds for each.
-    pub(super) fn batch_time(&mut self, x: &[&[f64]], y: &mut [Vec<f64>]) -> f64 {
+    pub(super) fn batch_time(&mut self, x: &[&[f64]], y: &mut [Vec<f64>]) -> Option<f64> {
         let all: Vec<f64> = x.concat();
         let mut out = y.concat();
         let mut done = vec![Answer::default(); x.len()];
@@ -122,10 +141,10 @@ impl<'a> Answers<'a> {
                     debug_assert!(result.is_ok());
                 }
                 Self::Net(net) => net.answer_rows(&all, x.len(), &mut out),
-                _ => return f64::NAN,
+                _ => return None,
             }
             best = best.min(1e6 * start.elapsed().as_secs_f64());
         }
-        best / x.len() as f64
+        Some(best / x.len() as f64)
     }
 }

@@ -3,6 +3,7 @@
 use fabproj::support::near_names;
 
 use super::ScaleMethod;
+use super::black_box;
 use super::family::Family;
 use super::instance::Instance;
 use crate::StudyError;
@@ -50,11 +51,13 @@ pub(super) enum Kind {
     Nonsmooth,
     /// AC optimal power flow.
     PowerFlow(Case),
+    /// A membership test only.
+    BlackBox(black_box::Kind),
 }
 
 /// All families.
 #[rustfmt::skip]
-pub const FAMILIES: [FamilyEntry; 17] = [
+pub const FAMILIES: [FamilyEntry; 20] = [
     problem("qp-100", "QP, 100 variables, 50 equations, 50 inequalities (DC3)", "DC3 10.6 %, HardNet 1.3 %, Homeomorphic 1.6 %, FSNet < 0.2 %", Kind::Dc3, [100, 50, 50]),
     problem("qp-100-sine", "the same with p · sin y (DC3)", "DC3 8.0 %, Πnet 0.2 % in 5.2 ms", Kind::Dc3Sine, [100, 50, 50]),
     problem("qp-100-cost", "QP whose cost vector is part of x", "–", Kind::Dc3Cost, [100, 50, 50]),
@@ -72,6 +75,9 @@ pub const FAMILIES: [FamilyEntry; 17] = [
     network("opf-118-20", "AC optimal power flow, 118 buses, loads ±20 %", "–", CASE_118, 0.2),
     network("opf-118-30", "AC optimal power flow, 118 buses, loads ±30 %", "–", CASE_118, 0.3),
     network("opf-30-10", "AC optimal power flow, 30 buses, branch limits, loads ±10 %", "–", CASE_30, 0.1),
+    problem("arm", "membership test only: joint angles of an arm of five links beside a post that moves", "–", Kind::BlackBox(black_box::Kind::Arm), [5, 0, 1]),
+    problem("dispatch-levels", "membership test only: five units that are off or above a minimum, and a demand", "–", Kind::BlackBox(black_box::Kind::Levels), [5, 0, 1]),
+    problem("stability", "membership test only: the smallest six gains that damp a simulated chain of masses", "–", Kind::BlackBox(black_box::Kind::Stability), [6, 0, 1]),
 ];
 
 const fn problem(
@@ -120,6 +126,17 @@ impl FamilyEntry {
         matches!(self.kind, Kind::PowerFlow(_))
     }
 
+    /// Whether it has matrices.
+    #[cfg(test)]
+    pub(super) fn is_white_box(&self) -> bool {
+        !self.is_network() && !self.is_black_box()
+    }
+
+    /// Whether it is a set with a membership test only.
+    pub(super) fn is_black_box(&self) -> bool {
+        matches!(self.kind, Kind::BlackBox(_))
+    }
+
     /// Whether a step of a peer's network takes long: through cones, each a matrix of its own, through a power
     /// flow, or in a thousand dimensions.
     pub(super) fn is_slow(&self) -> bool {
@@ -141,7 +158,7 @@ impl FamilyEntry {
     }
 
     /// Instance 0 is the paper's own; others come from the same generator with later seeds. Of a power network,
-    /// instances are trainings with other loads.
+    /// the arm and the chain of masses, instances are trainings with other x.
     ///
     /// # Panics
     /// If a case file in the tree cannot be read.
@@ -165,6 +182,7 @@ impl FamilyEntry {
                 Family::fsnet(sizes, self.kind, 2025_u32.wrapping_add(seed))
             }
             Kind::PowerFlow(case) => return Instance::network(self.name, case, number),
+            Kind::BlackBox(kind) => return kind.instance(self.name, number),
         };
         Instance::of_family(self.name, family)
     }
@@ -175,12 +193,17 @@ impl FamilyEntry {
             self.kind,
             Kind::Dc3 | Kind::Dc3Cost | Kind::Qcqp | Kind::Socp
         );
-        let network = matches!(self.kind, Kind::PowerFlow(_));
+        let (network, black_box) = (self.is_network(), self.is_black_box());
         match method {
-            ScaleMethod::Solver | ScaleMethod::Dc3 | ScaleMethod::FsNet => true,
+            ScaleMethod::Solver => true,
+            ScaleMethod::Dc3 | ScaleMethod::FsNet => !black_box,
             ScaleMethod::Clarabel => convex,
             ScaleMethod::Admm => matches!(self.kind, Kind::Dc3 | Kind::Dc3Cost),
-            ScaleMethod::RayNet => !network,
+            ScaleMethod::RayNet => !network && !black_box,
+            ScaleMethod::Lookup
+            | ScaleMethod::Restarts
+            | ScaleMethod::LongRestarts
+            | ScaleMethod::PlainNet => black_box,
         }
     }
 }

@@ -5,6 +5,7 @@ use fabproj::solve::{Functions, Problem};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::black_box::Known;
 use super::catalogue::Case;
 use super::family::Family;
 use super::grid::Grid;
@@ -17,6 +18,8 @@ pub struct Instance {
     problem: Problem,
     /// Its matrices, for peers; none for a power network.
     pub(super) family: Option<Family>,
+    /// Of a set that is known by a membership test only.
+    known: Option<Known>,
     test_x: Vec<Vec<f64>>,
     x_bounds: Vec<(f64, f64)>,
     /// A point that searches start from.
@@ -31,6 +34,7 @@ impl Instance {
             x_bounds: family.x_bounds.clone(),
             middle: vec![0.0; family.dim()],
             family: Some(family),
+            known: None,
         }
     }
 
@@ -43,10 +47,39 @@ impl Instance {
         Self {
             problem,
             family: None,
+            known: None,
             test_x: draw(&x_bounds, TESTS, 1_000 + number),
             x_bounds,
             middle,
         }
+    }
+
+    /// A problem of a membership test.
+    pub(super) fn black_box(problem: Problem, x_bounds: Vec<(f64, f64)>, known: Known) -> Self {
+        let bounds = problem.bounds().unwrap_or(&[]).iter();
+        Self {
+            family: None,
+            known: Some(known),
+            test_x: draw(&x_bounds, TESTS, 1_000),
+            x_bounds,
+            middle: bounds.map(|(low, high)| 0.5 * (low + high)).collect(),
+            problem,
+        }
+    }
+
+    /// Whether the set is known by a membership test only.
+    pub(super) fn is_black_box(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// How often the membership test was asked, where it is all that is known.
+    pub(super) fn tests(&self) -> u64 {
+        self.known.as_ref().map_or(0, Known::tests)
+    }
+
+    /// The best answer's objective that is known of a set with a membership test only.
+    pub(super) fn best_by_tests(&self, x: &[f64]) -> Option<f64> {
+        self.known.as_ref()?.best(x)
     }
 
     /// The problem that a solver is trained for.

@@ -15,8 +15,11 @@ const TOLERANCE: f64 = 1e-6;
 /// x at which the solver that a user would call is timed.
 const TIMED: usize = 7;
 
-/// The median time of what a user would call otherwise.
-pub(super) fn peer_time(instance: &Instance, x: &[&[f64]]) -> f64 {
+/// The median time of what a user would call otherwise; none for a set with a membership test only.
+pub(super) fn peer_time(instance: &Instance, x: &[&[f64]]) -> Option<f64> {
+    if instance.is_black_box() {
+        return None;
+    }
     let mut clarabel = Clarabel::of(instance);
     let mut y = vec![0.0; instance.dim()];
     let mut times: Vec<f64> = Vec::new();
@@ -33,10 +36,10 @@ pub(super) fn peer_time(instance: &Instance, x: &[&[f64]]) -> f64 {
         times.push(1e6 * start.elapsed().as_secs_f64());
     }
     times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+    times.get(times.len() / 2).copied()
 }
 
-/// f* at every x: clarabel's where the family is convex, else the best of several local searches.
+/// f* at every x: clarabel's where the family is convex, else the best of several searches.
 pub(super) fn optima(instance: &Instance, x: &[&[f64]]) -> Vec<Option<f64>> {
     let search = |x: &&[f64]| match Clarabel::of(instance) {
         Some(mut clarabel) => clarabel.solve(x, 1e-10, &mut vec![0.0; instance.dim()]),
@@ -60,7 +63,8 @@ pub(super) fn feasible_of_fresh(
         let inside = outside <= 0.0 && error <= ROUNDING;
         feasible += usize::from(inside);
         // Only power networks may have loads that they cannot serve.
-        let possible = inside || instance.family.is_some() || best_known(instance, &x).is_some();
+        let surely = inside || instance.family.is_some() || instance.is_black_box();
+        let possible = surely || best_known(instance, &x).is_some();
         solvable += usize::from(possible);
     }
     (solvable, feasible)
@@ -72,6 +76,7 @@ pub(super) struct Measured {
     pub(super) solvable: usize,
     pub(super) feasible: usize,
     pub(super) nearly_feasible: usize,
+    /// Sorted.
     pub(super) gaps: Vec<f64>,
 }
 
@@ -98,7 +103,14 @@ impl Measured {
                 measured.gaps.push((objective - optimum) / optimum.abs());
             }
         }
+        measured.gaps.sort_by(f64::total_cmp);
         measured
+    }
+
+    /// The gap that this share of answers does not exceed.
+    pub(super) fn quantile(&self, share: f64) -> Option<f64> {
+        let last = self.gaps.len().checked_sub(1)?;
+        Some(self.gaps[(share * last as f64).ceil() as usize])
     }
 
     pub(super) fn mean_gap(&self) -> Option<f64> {

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::completion::completion;
+use super::correct::longest_step;
 use super::instance::Instance;
 use super::linear::Along;
 use super::map::{Map, Repair, Work};
@@ -32,17 +33,16 @@ impl NetSettings {
     pub(super) fn ray(steps: u64) -> Self {
         Self {
             hidden: vec![64, 64],
-            steps,
-            rows: 128,
-            rate: 1e-3,
+            steps: 2 * steps,
+            rows: 256,
+            rate: 3e-3,
             repair: Repair::Ray,
         }
     }
 
     /// DC3's network and correction. Its published rate of 1e-7 corrects next to nothing here. The size of the
-    /// objective sets the penalty's.
+    /// objective sets the penalty's. As in the paper, an answer may take more steps than a training.
     pub(super) fn dc3(steps: u64, network: bool) -> Self {
-        let (rate, penalty) = if network { (1e-4, 1e5) } else { (1e-5, 50.0) };
         Self {
             hidden: vec![200, 200],
             steps,
@@ -50,9 +50,10 @@ impl NetSettings {
             rate: 1e-3,
             repair: Repair::Correction {
                 steps: 10,
-                rate,
+                answer_steps: 100,
+                rate: 1.0,
                 momentum: 0.5,
-                penalty,
+                penalty: if network { 1e5 } else { 50.0 },
             },
         }
     }
@@ -108,8 +109,25 @@ impl<'a> Net<'a> {
             inputs: vec![0.0; x_dim],
             work: Work::new(instance),
         };
+        net.lengthen_steps();
         net.learn(&mut random, context)?;
         Ok(net)
+    }
+
+    /// From a share of the longest stable step to a step.
+    fn lengthen_steps(&mut self) {
+        let Repair::Correction { ref mut rate, .. } = self.settings.repair else {
+            return;
+        };
+        let bounds = self.instance.x_bounds().iter();
+        let x: Vec<f64> = bounds.map(|(low, high)| 0.5 * (low + high)).collect();
+        let map = Map {
+            instance: self.instance,
+            along: &self.along,
+            repair: Repair::Ray,
+        };
+        map.begin(&x, &vec![0.0; self.along.directions.len()], &mut self.work);
+        *rate *= longest_step(self.instance, &self.along, &self.work.base, &x);
     }
 
     fn learn(&mut self, random: &mut ChaCha8Rng, context: &Context<'_>) -> Result<(), StudyError> {
@@ -179,7 +197,7 @@ impl<'a> Net<'a> {
         let map = Map {
             instance: self.instance,
             along: &self.along,
-            repair: self.settings.repair,
+            repair: self.settings.repair.of_answers(),
         };
         let (x_dim, dim) = (self.instance.x_dim(), self.instance.dim());
         let each = x

@@ -237,6 +237,31 @@ fn a_method_of_two_tables_is_that_of_the_table_that_is_asked_for() {
 }
 
 #[test]
+fn methods_of_the_table_of_families_can_be_named() {
+    let planned = |sets: &[&str], tables: &[&str], methods: &[&str]| {
+        let selection = Selection {
+            sets: names(sets),
+            tables: names(tables),
+            methods: names(methods),
+            ..Selection::default()
+        };
+        let plan = Plan::new(&selection, &Effort::quick()).map_err(|error| error.to_string())?;
+        Ok::<_, String>((plan.runs.len(), plan.scale.len()))
+    };
+    assert_eq!(planned(&[], &["scale"], &["fsnet"]), Ok((0, 17)));
+    assert_eq!(
+        planned(&["qp-100"], &["scale"], &["fsnet", "dc3"]),
+        Ok((0, 2))
+    );
+    // A family alone means all methods that suit it.
+    assert_eq!(planned(&["stability"], &[], &[]), Ok((0, 5)));
+    let error = planned(&[], &["main"], &["fab"]).unwrap_err();
+    assert!(error.contains("not both"), "{error}");
+    let error = planned(&[], &["scale"], &["fsnet", "dc4"]).unwrap_err();
+    assert!(error.contains("`dc4`; did you mean `dc3`"), "{error}");
+}
+
+#[test]
 fn a_record_of_an_earlier_build_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path()).unwrap();

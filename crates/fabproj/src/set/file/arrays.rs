@@ -179,7 +179,15 @@ fn x_rows(path: &Path, names: &[String]) -> Result<Array, String> {
         return Ok(x);
     }
     let values = crate::data::labelled::numbers(path, names).map_err(|error| error.to_string())?;
-    let rows = Some(values.len() / names.len().max(1));
+    let columns = names.len().max(1);
+    if let Some(place) = values.iter().position(|value| !value.is_finite()) {
+        let (row, name) = (place / columns + 1, &names[place % columns]);
+        let found = values[place];
+        return Err(format!(
+            "row {row} of column `{name}` is {found}: all entries must be finite"
+        ));
+    }
+    let rows = Some(values.len() / columns);
     Ok(Array { rows, values })
 }
 
