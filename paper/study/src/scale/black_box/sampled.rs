@@ -166,6 +166,10 @@ mod tests {
                     }
                     found += 1;
                     assert!(outside <= 0.0, "{family}");
+                    // A long search: once for each method.
+                    if found > 1 {
+                        continue;
+                    }
                     let best = instance.best_by_tests(x).unwrap();
                     assert!(
                         objective > best - 1e-6 * best.abs(),
