@@ -65,14 +65,19 @@ impl<F: Functions> Solver<F> {
                 }
                 if step == weights.steps {
                     // The pull may have left another point's state behind.
-                    objective = self.evaluate(x, work);
+                    objective = self.verify(x, work);
                 }
             }
             let Some(length) = self.measured_step(x, work, weights.exact && step == 0) else {
+                objective = self.verify(x, work);
                 break;
             };
             settled = weights.near.is_none_or(|near| length <= near);
-            objective = self.evaluate(x, work);
+            objective = if step + 1 < weights.steps {
+                self.evaluate(x, work)
+            } else {
+                self.verify(x, work)
+            };
         }
         let inside = violation(&work.constraints) <= 0.0 && objective.is_finite();
         if !(settled && inside) && weights.near.is_some() {
@@ -87,10 +92,10 @@ impl<F: Functions> Solver<F> {
         if let Some(objective) = self.pull(x, work, 1.0) {
             return (SolveOutcome::Pulled, objective);
         }
-        let mut objective = self.evaluate(x, work);
+        let mut objective = self.verify(x, work);
         if least < violation(&work.constraints) {
             work.y.copy_from_slice(&work.least_violating);
-            objective = self.evaluate(x, work);
+            objective = self.verify(x, work);
         }
         (SolveOutcome::MaybeInfeasible, objective)
     }
@@ -135,7 +140,7 @@ impl<F: Functions> Solver<F> {
         if let Some(search) = &work.search {
             work.y.copy_from_slice(&search.kept);
         }
-        let objective = self.evaluate(x, work);
+        let objective = self.verify(x, work);
         best.map(|_| objective)
     }
 
@@ -162,6 +167,13 @@ impl<F: Functions> Solver<F> {
                 0.0
             };
         }
+    }
+
+    /// f and c at y as whoever asks for the first time sees them: a simulation that starts where its last one
+    /// ended differs by its own tolerance, which may be all that an answer is inside.
+    pub(super) fn verify(&self, x: &[f64], work: &mut SolverWorkspace) -> f64 {
+        work.memory.fill(0.0);
+        self.evaluate(x, work)
     }
 
     /// f and c at y, bounds included.
@@ -264,7 +276,7 @@ impl<F: Functions> Solver<F> {
         affine(&anchor.constant, &anchor.by_x, x, &mut work.anchor);
         work.anchor_constraints.copy_from_slice(&work.constraints);
         work.y.copy_from_slice(&work.anchor);
-        let at_anchor = self.evaluate(x, work);
+        let at_anchor = self.verify(x, work);
         core::mem::swap(&mut work.constraints, &mut work.anchor_constraints);
         let found = if at_anchor.is_finite() && violation(&work.anchor_constraints) <= 0.0 {
             self.pull_to(x, work, most)
@@ -297,7 +309,7 @@ impl<F: Functions> Solver<F> {
             for (y, (end, anchor)) in work.y.iter_mut().zip(ends) {
                 *y = anchor + share * (end - anchor);
             }
-            let value = self.evaluate(x, work);
+            let value = self.verify(x, work);
             let inside = value.is_finite() && violation(&work.constraints) <= 0.0;
             if inside && (round == 0 || outside - share < 1e-3 * (1.0 - share)) {
                 return Some(value);
@@ -315,7 +327,7 @@ impl<F: Functions> Solver<F> {
         for (y, (end, anchor)) in work.y.iter_mut().zip(ends) {
             *y = anchor + feasible * (end - anchor);
         }
-        let value = self.evaluate(x, work);
+        let value = self.verify(x, work);
         (violation(&work.constraints) <= 0.0).then_some(value)
     }
 }

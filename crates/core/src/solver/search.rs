@@ -143,7 +143,9 @@ impl<F: Functions> Solver<F> {
             }
             let size = 1.0 + largest(&memory.from);
             if largest(&memory.step) <= SHORT * size {
-                let (objective, _) = self.merit(x, 1.0, 0.0, work, memory);
+                work.y.copy_from_slice(&memory.from);
+                add(&mut work.y, 1.0, &memory.step);
+                let objective = self.verify(x, work);
                 let outside = violation(&work.constraints);
                 if outside <= 0.0 && objective.is_finite() {
                     return Some(objective);

@@ -98,6 +98,53 @@ fn answers_are_feasible_and_near_the_best() {
     }
 }
 
+/// A ring whose outer circle is measured from where the last measurement ended: a simulation with a tolerance.
+struct Measured;
+
+impl Functions for Measured {
+    fn dim(&self) -> usize {
+        2
+    }
+    fn x_dim(&self) -> usize {
+        2
+    }
+    fn rows(&self) -> usize {
+        3
+    }
+    fn memory(&self) -> usize {
+        1
+    }
+    fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], memory: &mut [f64]) -> f64 {
+        let objective = Ring.values(y, x, constraints, &mut []);
+        constraints[0] += 1e-9 * (1.0 - memory[0]);
+        memory[0] = 1.0;
+        objective
+    }
+    fn gradient(&self, y: &[f64], x: &[f64], weights: &[f64], gradient: &mut [f64], _: &mut [f64]) {
+        Ring.gradient(y, x, weights, gradient, &mut []);
+    }
+    fn slopes(&self, y: &[f64], x: &[f64], d: &[f64], slopes: &mut [f64], _: &mut [f64]) {
+        Ring.slopes(y, x, d, slopes, &mut []);
+    }
+}
+
+#[test]
+fn answers_are_feasible_to_whoever_evaluates_them_alone() {
+    for near in [None, Some(1e-7)] {
+        let weights = SolverWeights { near, ..weights() };
+        let solver = Solver::new(weights, Measured).unwrap();
+        for i in 0..200 {
+            let turn = f64::from(i) * 0.7;
+            let x = [3.0 * turn.sin(), 2.5 + 1.4 * (1.9 * turn).sin()];
+            let (y, answer) = solver.solve(&x).unwrap();
+            assert!(answer.outcome.is_verified(), "{x:?}");
+            let mut constraints = [0.0; 3];
+            Measured.values(&y, &x, &mut constraints, &mut [0.0]);
+            assert!(constraints.iter().all(|c| *c <= 0.0), "{x:?} {constraints:?}");
+        }
+    }
+}
+
 #[test]
 fn a_search_follows_steps_that_do_not_settle() {
     let mut careful = weights();
