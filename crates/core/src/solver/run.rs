@@ -2,7 +2,7 @@
 
 use super::active_set::Ending;
 use super::vector::{add, affine, dot, largest};
-use super::{Answer, Functions, SolveOutcome, Solver, SolverWorkspace};
+use super::{Answer, Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace};
 
 /// Steps beyond the trained number, where these end outside the set and far from it.
 const MORE_STEPS: usize = 6;
@@ -14,6 +14,15 @@ const INSIDE: f64 = 1e-12;
 const BISECTIONS: usize = 40;
 /// Parts of the margins that a step aims for, in turn, if no point of the linearised set keeps more.
 const MARGINS: [f64; 3] = [1.0, 0.25, 0.0];
+
+/// What leads to one local optimum: a start, a metric, and the functions.
+#[derive(Clone, Copy)]
+pub(super) struct Basin<'a, F> {
+    pub(super) weights: &'a SolverWeights,
+    pub(super) functions: &'a F,
+    /// Along which a search moves y, one after the other.
+    pub(super) directions: &'a [f64],
+}
 
 impl<F: Functions> Solver<F> {
     pub(super) fn run(&self, x: &[f64], work: &mut SolverWorkspace) -> Answer {
@@ -37,13 +46,53 @@ impl<F: Functions> Solver<F> {
         }
     }
 
+    /// The basin with this number: 0 is the solver's own.
+    pub(super) fn basin(&self, place: usize) -> Basin<'_, F> {
+        let others = &self.weights.others;
+        Basin {
+            weights: place
+                .checked_sub(1)
+                .map_or(&self.weights, |other| &others[other]),
+            functions: &self.functions,
+            directions: &self.directions,
+        }
+    }
+
+    /// The best answer of all basins.
     fn answer(
         &self,
         x: &[f64],
         work: &mut SolverWorkspace,
         searched: &mut bool,
     ) -> (SolveOutcome, f64) {
-        let weights = &self.weights;
+        work.basin = 0;
+        let mut best = self.basin(0).answer(x, work, searched);
+        let mut others = core::mem::take(&mut work.others);
+        for (place, other) in others.iter_mut().enumerate() {
+            // There is only one memory of searches.
+            core::mem::swap(&mut work.search, &mut other.search);
+            let found = self.basin(place + 1).answer(x, other, searched);
+            let lower = found.1 < best.1 || !best.0.is_verified();
+            if found.0.is_verified() && lower {
+                core::mem::swap(work, other);
+                (best, work.basin) = (found, place + 1);
+            } else {
+                core::mem::swap(&mut work.search, &mut other.search);
+            }
+        }
+        work.others = others;
+        best
+    }
+}
+
+impl<F: Functions> Basin<'_, F> {
+    fn answer(
+        &self,
+        x: &[f64],
+        work: &mut SolverWorkspace,
+        searched: &mut bool,
+    ) -> (SolveOutcome, f64) {
+        let weights = self.weights;
         self.begin(x, work);
         let mut objective = self.evaluate(x, work);
         let (mut least, mut settled) = (f64::INFINITY, weights.near.is_none());
@@ -65,7 +114,7 @@ impl<F: Functions> Solver<F> {
                 }
                 if step == weights.steps {
                     // The pull may have left another point's state behind.
-                    objective = self.verify(x, work);
+                    self.verify(x, work);
                 }
             }
             let Some(length) = self.measured_step(x, work, weights.exact && step == 0) else {
@@ -100,53 +149,47 @@ impl<F: Functions> Solver<F> {
         (SolveOutcome::MaybeInfeasible, objective)
     }
 
-    /// A step, and its length as a part of y's size where a search may follow.
+    /// A step, and its length as a part of y's size; none if there is no step.
     fn measured_step(
         &self,
         x: &[f64],
         work: &mut SolverWorkspace,
         stationary: bool,
     ) -> Option<f64> {
-        if let Some(search) = &mut work.search {
-            search.from.copy_from_slice(&work.y);
-        }
+        work.before.copy_from_slice(&work.y);
         if !self.step(x, work, stationary) {
             return None;
         }
-        let Some(search) = &mut work.search else {
-            return Some(0.0);
-        };
-        add(&mut search.from, -1.0, &work.y);
-        Some(largest(&search.from) / (1.0 + largest(&work.y)))
+        add(&mut work.before, -1.0, &work.y);
+        Some(largest(&work.before) / (1.0 + largest(&work.y)))
     }
 
     /// The objective of what a search finds, or of the point at hand, whose objective is `best` if it is
-    /// feasible; none if neither is feasible. Then y is where it was.
+    /// feasible; none if neither is feasible. Then y is the less violating of both.
     fn search_beside(
         &self,
         x: &[f64],
         work: &mut SolverWorkspace,
         best: Option<f64>,
     ) -> Option<f64> {
-        if let Some(search) = &mut work.search {
-            search.kept.copy_from_slice(&work.y);
-        }
+        let before = violation(&work.constraints);
+        work.before.copy_from_slice(&work.y);
         let found = self.search(x, work);
-        if let Some(objective) = found
-            && best.is_none_or(|best| objective < best)
-        {
+        let is_better = match best {
+            None => found.is_some() || violation(&work.constraints) < before,
+            Some(best) => found.is_some_and(|found| found < best),
+        };
+        if is_better {
             return found;
         }
-        if let Some(search) = &work.search {
-            work.y.copy_from_slice(&search.kept);
-        }
+        work.y.copy_from_slice(&work.before);
         let objective = self.verify(x, work);
         best.map(|_| objective)
     }
 
     /// The learned start.
     fn begin(&self, x: &[f64], work: &mut SolverWorkspace) {
-        let weights = &self.weights;
+        let weights = self.weights;
         affine(&weights.start.constant, &weights.start.by_x, x, &mut work.y);
         // Nothing of the last answer, so that an answer depends on x alone.
         work.memory.fill(0.0);
@@ -186,7 +229,7 @@ impl<F: Functions> Solver<F> {
 
     /// One step from the point of the last evaluation; false where there is none, and y has not moved.
     pub(super) fn step(&self, x: &[f64], work: &mut SolverWorkspace, stationary: bool) -> bool {
-        let weights = &self.weights;
+        let weights = self.weights;
         if stationary {
             work.direction.fill(0.0);
             for (q, row) in work.q.iter_mut().zip(&weights.watched) {
@@ -213,7 +256,7 @@ impl<F: Functions> Solver<F> {
 
     /// The step without constraints, and what they would be after it.
     fn descend(&self, x: &[f64], work: &mut SolverWorkspace) {
-        let weights = &self.weights;
+        let weights = self.weights;
         let (rows, dim) = (weights.rows, weights.dim);
         work.by_row.fill(0.0);
         for (row, multiplier) in weights.watched.iter().zip(&work.carried) {

@@ -73,6 +73,7 @@ fn weights() -> SolverWeights {
         near: None,
         x_range: vec![(-1.0, 1.0), (1.0, 4.0)],
         proposer: None,
+        others: vec![],
     }
 }
 
@@ -140,7 +141,10 @@ fn answers_are_feasible_to_whoever_evaluates_them_alone() {
             assert!(answer.outcome.is_verified(), "{x:?}");
             let mut constraints = [0.0; 3];
             Measured.values(&y, &x, &mut constraints, &mut [0.0]);
-            assert!(constraints.iter().all(|c| *c <= 0.0), "{x:?} {constraints:?}");
+            assert!(
+                constraints.iter().all(|c| *c <= 0.0),
+                "{x:?} {constraints:?}"
+            );
         }
     }
 }
