@@ -10,12 +10,14 @@ use super::settings::SolveSettings;
 use super::train::{Branch, relative_gap};
 use crate::train::{Event, Session, TrainError};
 
-/// x at which other starts are tried, and starts at each.
+/// x at which other starts are tried, and starts at each; fewer x where a search takes long, for more than 50 free
+/// coordinates.
 const PROBED: usize = 64;
+const FREE: usize = 50;
 const STARTS: usize = 8;
 /// There are several basins if another start is better by this part of the objective at so many of the x.
-pub(super) const BETTER: f64 = 1e-3;
-pub(super) const OFTEN: usize = 2;
+const BETTER: f64 = 1e-3;
+const OFTEN: usize = 2;
 /// The most basins that are kept.
 const MOST: usize = 8;
 
@@ -31,7 +33,8 @@ pub(super) fn all(
     session.emit(&Event::Stage {
         name: "other starts",
     });
-    let probed = &x[..PROBED.min(x.len())];
+    let probed = PROBED * FREE / reduced.free().max(FREE);
+    let probed = &x[..probed.max(1).min(x.len())];
     let pilots = better(reduced, probed, first, settings.seed, session)?;
     if pilots.len() < OFTEN.min(probed.len()) {
         return Ok(None);
