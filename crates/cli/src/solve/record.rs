@@ -224,8 +224,12 @@ pub(crate) fn steps(model: &SolverModel) -> String {
     if model.weights().exact {
         return "one, which is exact for a quadratic program".to_owned();
     }
+    let starts = match model.weights().others.len() {
+        0 => String::new(),
+        others => format!(" from each of {} starts", 1 + others),
+    };
     format!(
-        "{} per answer, the fewest of {} candidates within the goal, {}",
+        "{}{starts} per answer, the fewest of {} candidates within the goal, {}",
         chosen.steps,
         model.record().training.candidates.len(),
         gap(model.record().settings.goal)
@@ -236,7 +240,8 @@ pub(crate) fn steps(model: &SolverModel) -> String {
 pub fn warnings(model: &SolverModel) -> Vec<String> {
     let record = model.record();
     let mut warnings = Vec::new();
-    if record.training.without_label > 0 {
+    // The learned tool needs no optima.
+    if record.training.without_label > 0 && model.weights().proposer.is_none() {
         let without = record.training.without_label;
         let all = record.training.labels + record.training.chosen.tested + without;
         warnings.push(format!(

@@ -13,7 +13,7 @@ use super::digest::BLANK;
 use super::read::{Nothing, Tensors, damaged, open};
 use super::write::{self, Tensor, WriteError};
 use super::{FormatError, Header, NetworkHeader, VERSION};
-use crate::solver::{AffineMap, MAX_ROWS, Proposer, SolverWeights};
+use crate::solver::{AffineMap, MAX_OTHERS, MAX_ROWS, Proposer, SolverWeights};
 use crate::validate::{MAX_WIDTH, limit};
 
 /// Sizes and switches of a solver.
@@ -40,6 +40,28 @@ struct Sizes {
     near: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     proposer: Option<ProposerHeader>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<Sizes>,
+}
+
+impl Sizes {
+    fn of(weights: &SolverWeights) -> Self {
+        Self {
+            dim: weights.dim,
+            x_dim: weights.x_dim,
+            rows: weights.rows,
+            bounded: !weights.bounds.is_empty(),
+            watched: weights.watched.len(),
+            active: weights.active.len(),
+            multipliers: !weights.multipliers.constant.is_empty(),
+            steps: weights.steps,
+            linear: weights.linear,
+            exact: weights.exact,
+            near: weights.near,
+            proposer: weights.proposer.as_ref().map(ProposerHeader::of),
+            others: weights.others.iter().map(Self::of).collect(),
+        }
+    }
 }
 
 /// What proposes points, where there is such.
@@ -111,19 +133,26 @@ pub fn read_solver_with<R: DeserializeOwned>(
         let record: R = serde_json::from_str(text).map_err(damaged)?;
         Ok((header.solver, record))
     })?;
-    let weights = weights(&tensors, &sizes)?;
+    let weights = weights(&tensors, "solver", &sizes)?;
     weights.validate()?;
     Ok((weights, record))
 }
 
-fn weights(tensors: &Tensors<'_>, sizes: &Sizes) -> Result<SolverWeights, FormatError> {
+/// The weights whose tensors have names that begin with `part`.
+fn weights(tensors: &Tensors<'_>, part: &str, sizes: &Sizes) -> Result<SolverWeights, FormatError> {
     let (dim, x_dim, watched) = (sizes.dim, sizes.x_dim, sizes.watched);
     limit(|| "solver.dim".into(), dim, MAX_WIDTH)?;
     limit(|| "solver.x_dim".into(), x_dim, MAX_WIDTH)?;
     limit(|| "solver.rows".into(), sizes.rows, MAX_ROWS)?;
     limit(|| "solver.watched".into(), watched, MAX_ROWS)?;
     limit(|| "solver.active".into(), sizes.active, watched)?;
-    let doubles = |name: &str, shape: &[usize]| tensors.doubles(&format!("solver.{name}"), shape);
+    // Another basin has none of its own.
+    let most = if part == "solver" { MAX_OTHERS } else { 0 };
+    limit(|| format!("{part}.others"), sizes.others.len(), most)?;
+    let others = sizes.others.iter().enumerate();
+    let others =
+        others.map(|(index, other)| weights(tensors, &format!("{part}.others.{index}"), other));
+    let doubles = |name: &str, shape: &[usize]| tensors.doubles(&format!("{part}.{name}"), shape);
     let affine = |name: &str, outputs: usize| -> Result<AffineMap, FormatError> {
         Ok(AffineMap {
             constant: doubles(&format!("{name}.constant"), &[outputs])?,
@@ -138,7 +167,7 @@ fn weights(tensors: &Tensors<'_>, sizes: &Sizes) -> Result<SolverWeights, Format
             .collect())
     };
     let places = |name: &str, count: usize| -> Result<Vec<usize>, FormatError> {
-        let values = tensors.integers(&format!("solver.{name}"), &[count])?;
+        let values = tensors.integers(&format!("{part}.{name}"), &[count])?;
         Ok(values.into_iter().map(|value| value as usize).collect())
     };
     Ok(SolverWeights {
@@ -165,6 +194,7 @@ fn weights(tensors: &Tensors<'_>, sizes: &Sizes) -> Result<SolverWeights, Format
             .as_ref()
             .map(|header| header.read(tensors))
             .transpose()?,
+        others: others.collect::<Result<_, _>>()?,
     })
 }
 
@@ -182,22 +212,12 @@ pub fn write_solver_with<R: Serialize>(
     let header = SolverHeader {
         format: VERSION,
         digest: BLANK.into(),
-        solver: Sizes {
-            dim: weights.dim,
-            x_dim: weights.x_dim,
-            rows: weights.rows,
-            bounded: !weights.bounds.is_empty(),
-            watched: weights.watched.len(),
-            active: weights.active.len(),
-            multipliers: !weights.multipliers.constant.is_empty(),
-            steps: weights.steps,
-            linear: weights.linear,
-            exact: weights.exact,
-            near: weights.near,
-            proposer: weights.proposer.as_ref().map(ProposerHeader::of),
-        },
+        solver: Sizes::of(weights),
     };
-    let mut all = tensors(weights);
+    let mut all = tensors("solver", weights);
+    for (index, other) in weights.others.iter().enumerate() {
+        all.extend(tensors(&format!("solver.others.{index}"), other));
+    }
     if let Some(proposer) = &weights.proposer {
         let mut more = write::Tensors(write::tensors(&proposer.projector));
         more.network("solver.network", &proposer.network);
@@ -206,7 +226,7 @@ pub fn write_solver_with<R: Serialize>(
     write::write(&header, record, all)
 }
 
-fn tensors(weights: &SolverWeights) -> Vec<(String, Tensor)> {
+fn tensors(part: &str, weights: &SolverWeights) -> Vec<(String, Tensor)> {
     let (dim, x_dim, watched) = (weights.dim, weights.x_dim, weights.watched.len());
     let known = weights.multipliers.constant.len();
     let flat = |pairs: &[(f64, f64)]| -> Vec<f64> {
@@ -260,7 +280,7 @@ fn tensors(weights: &SolverWeights) -> Vec<(String, Tensor)> {
                 shape,
                 bytes,
             };
-            (format!("solver.{name}"), tensor)
+            (format!("{part}.{name}"), tensor)
         })
         .collect()
 }

@@ -12,7 +12,8 @@
 /// `memory` has [`memory`](Self::memory) entries and belongs to one thread.
 /// [`gradient`](Self::gradient) and [`slopes`](Self::slopes) are called at the point of the last
 /// [`values`](Self::values) alone, with the same memory: what was computed there, such as the state of a
-/// simulated network, can be kept in it. It is all zeros before the first call for an x.
+/// simulated network, can be kept in it. It is all zeros before the first call for an x, and before the one
+/// that decides whether an answer is feasible.
 ///
 /// ```
 /// use fabproj_core::Functions;

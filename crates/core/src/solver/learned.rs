@@ -209,7 +209,7 @@ impl<F: Functions> Solver<F> {
             (outcome, own.objective)
         } else {
             work.y.copy_from_slice(&work.least_violating);
-            let objective = self.evaluate(x, work);
+            let objective = self.basin(0).verify(x, work);
             (SolveOutcome::MaybeInfeasible, objective)
         };
         work.learned = Some(own);
@@ -236,7 +236,7 @@ impl<F: Functions> Solver<F> {
 
     /// Tests `work.y` and keeps it if it is the best so far. Whether it is feasible, and whether it was kept.
     fn consider(&self, x: &[f64], own: &mut Buffers, work: &mut SolverWorkspace) -> (bool, bool) {
-        let objective = self.evaluate(x, work);
+        let objective = self.basin(0).verify(x, work);
         let violation = violation(&work.constraints);
         if violation <= 0.0 && objective.is_finite() {
             let better = objective < own.objective;
@@ -313,7 +313,7 @@ impl<F: Functions> Solver<F> {
         }
         // The gradient is asked for at the point of the last evaluation.
         work.y.copy_from_slice(&own.best);
-        self.evaluate(x, work);
+        self.basin(0).evaluate(x, work);
         let mut slope = self.downhill(x, own, work);
         let mut strides = [packed.stride, STRAIGHT * packed.stride];
         let least = SHORT * packed.stride;

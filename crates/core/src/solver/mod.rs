@@ -21,8 +21,8 @@ pub use active_set::{ActiveSet, Ending};
 pub use functions::Functions;
 pub use learned::Proposer;
 pub use pullback::PullbackWorkspace;
-pub(crate) use weights::MAX_ROWS;
 pub use weights::{AffineMap, SolverWeights};
+pub(crate) use weights::{MAX_OTHERS, MAX_ROWS};
 
 use crate::projector::CallError;
 use crate::projector::call::length;
@@ -31,8 +31,8 @@ use search::SearchMemory;
 
 /// Answers a problem: minimises f(y, x) over y with c(y, x) ≤ 0, bounds and affine equations.
 ///
-/// A call starts at a learned point, takes a fixed number of steps, each an active-set quadratic program in
-/// a learned metric, and returns a point at which the functions themselves say c ≤ 0. It does not allocate.
+/// A call starts at a learned point, or at several, takes a fixed number of steps, each an active-set quadratic
+/// program in a learned metric, and returns a point at which the functions themselves say c ≤ 0. It does not allocate.
 ///
 /// ```
 /// use fabproj_core::{AffineMap, Functions, SolveOutcome, Solver, SolverWeights};
@@ -62,7 +62,7 @@ use search::SearchMemory;
 ///     anchor: AffineMap { constant: vec![0.0], by_x: vec![0.0] },
 ///     metric: vec![1.0], watched: vec![0], pulls: vec![1.0], gram: vec![1.0], margins: vec![0.0],
 ///     active: vec![], steps: 1, linear: true, exact: true, near: None, x_range: vec![(-2.0, 2.0)],
-///     proposer: None,
+///     proposer: None, others: vec![],
 /// };
 /// let solver = Solver::new(weights, Capped)?;
 /// let (y, answer) = solver.solve(&[1.5])?;
@@ -153,9 +153,15 @@ impl fmt::Display for SolveOutcome {
 /// Memory for calls without allocation, from [`Solver::workspace`]. One per thread.
 #[derive(Clone, Debug)]
 pub struct SolverWorkspace {
-    /// dim, x_dim, rows, watched rows, memory of the functions, directions of a search.
-    sizes: [usize; 6],
+    /// dim, x_dim, rows, watched rows, memory of the functions, directions of a search, other basins.
+    sizes: [usize; 7],
+    /// The basin of the answer: 0 is the solver's own.
+    basin: usize,
+    /// Memory of the other basins.
+    others: Vec<SolverWorkspace>,
     y: Vec<f64>,
+    /// y before the last step.
+    before: Vec<f64>,
     /// A direction of y.
     direction: Vec<f64>,
     gradient: Vec<f64>,
@@ -228,6 +234,17 @@ impl<F: Functions> Solver<F> {
 
     /// Memory for calls without allocation.
     pub fn workspace(&self) -> SolverWorkspace {
+        let free = self.directions.len() / self.dim();
+        SolverWorkspace {
+            others: vec![self.memory(); self.weights.others.len()],
+            search: (free > 0).then(|| SearchMemory::new(&self.weights, free)),
+            learned: self.packed.as_ref().map(learned::Packed::buffers),
+            ..self.memory()
+        }
+    }
+
+    /// Memory for the steps of one basin.
+    fn memory(&self) -> SolverWorkspace {
         let (dim, rows, watched) = (
             self.dim(),
             self.weights.all_rows(),
@@ -235,7 +252,10 @@ impl<F: Functions> Solver<F> {
         );
         SolverWorkspace {
             sizes: self.sizes(),
+            basin: 0,
+            others: Vec::new(),
             y: vec![0.0; dim],
+            before: vec![0.0; dim],
             direction: vec![0.0; dim],
             gradient: vec![0.0; dim],
             constraints: vec![0.0; rows],
@@ -248,13 +268,12 @@ impl<F: Functions> Solver<F> {
             guess: Vec::with_capacity(watched),
             program: ActiveSet::new(watched, dim),
             memory: vec![0.0; self.functions.memory()],
-            search: (!self.directions.is_empty())
-                .then(|| SearchMemory::new(&self.weights, self.directions.len() / self.dim())),
-            learned: self.packed.as_ref().map(learned::Packed::buffers),
+            search: None,
+            learned: None,
         }
     }
 
-    fn sizes(&self) -> [usize; 6] {
+    fn sizes(&self) -> [usize; 7] {
         [
             self.dim(),
             self.x_dim(),
@@ -262,6 +281,7 @@ impl<F: Functions> Solver<F> {
             self.weights.watched.len(),
             self.functions.memory(),
             self.directions.len(),
+            self.weights.others.len(),
         ]
     }
 

@@ -112,7 +112,7 @@ impl<F: Functions> Solver<F> {
     /// #     anchor: AffineMap { constant: vec![0.0], by_x: vec![0.0] },
     /// #     metric: vec![1.0], watched: vec![0], pulls: vec![1.0], gram: vec![1.0], margins: vec![0.0],
     /// #     active: vec![], steps: 1, linear: true, exact: true, near: None, x_range: vec![(-2.0, 2.0)],
-    /// #     proposer: None,
+    /// #     proposer: None, others: vec![],
     /// # };
     /// // min ½ (y − x)² with y ≤ 1: the answer follows x up to 1
     /// let solver = Solver::new(weights, Capped)?;
@@ -190,13 +190,14 @@ impl<F: Functions> Solver<F> {
     /// Goes on with the solver's steps until they are short: rows with small multipliers may be missing from
     /// the active set of an answer that is only nearly optimal. Without convergence the answer stays.
     fn refine(&self, x: &[f64], work: &mut PullbackWorkspace) -> Result<(), CallError> {
+        let basin = self.basin(work.solver.basin);
         let short = SHORT_STEP * largest(&work.y).max(1.0);
         for _ in 0..REFINEMENTS {
             work.along.copy_from_slice(&work.solver.y);
-            if !self.step(x, &mut work.solver, false) {
+            if !basin.step(x, &mut work.solver, false) {
                 break;
             }
-            self.evaluate(x, &mut work.solver);
+            basin.evaluate(x, &mut work.solver);
             add(&mut work.along, -1.0, &work.solver.y);
             if largest(&work.along) <= short {
                 work.y.copy_from_slice(&work.solver.y);
@@ -229,13 +230,14 @@ impl<F: Functions> Solver<F> {
             let normal = &mut work.normals[count * dim..][..dim];
             normal.copy_from_slice(&work.gradient);
             add(normal, -1.0, &work.objective_gradient);
-            self.precondition(normal, &mut work.pulls[count * dim..][..dim]);
+            let pull = &mut work.pulls[count * dim..][..dim];
+            self.precondition(work.solver.basin, normal, pull);
             if work.extend_factor(dim) {
                 work.rows.push(row);
             }
         }
         work.solver.program.active = held;
-        self.precondition(&work.objective_gradient, &mut work.along);
+        self.precondition(work.solver.basin, &work.objective_gradient, &mut work.along);
         work.project(dim);
         for (row, value) in work.rows.iter().zip(&work.values) {
             work.by_row[*row] = -value;
@@ -273,7 +275,7 @@ impl<F: Functions> Solver<F> {
             add(&mut work.residual, -step, &work.bent);
         }
         // μ from what is left.
-        self.precondition(&work.residual, &mut work.along);
+        self.precondition(work.solver.basin, &work.residual, &mut work.along);
         work.project(dim);
     }
 
@@ -356,7 +358,7 @@ impl<F: Functions> Solver<F> {
         let dim = self.dim();
         // `project` reads `along`, which holds the last direction.
         core::mem::swap(&mut work.along, &mut work.bent);
-        self.precondition(&work.residual, &mut work.along);
+        self.precondition(work.solver.basin, &work.residual, &mut work.along);
         work.project(dim);
         work.shortened.copy_from_slice(&work.along);
         core::mem::swap(&mut work.along, &mut work.bent);
@@ -367,8 +369,9 @@ impl<F: Functions> Solver<F> {
     }
 
     /// P · from
-    fn precondition(&self, from: &[f64], to: &mut [f64]) {
-        for (row, to) in self.weights.metric.chunks_exact(self.dim()).zip(to) {
+    fn precondition(&self, basin: usize, from: &[f64], to: &mut [f64]) {
+        let metric = &self.basin(basin).weights.metric;
+        for (row, to) in metric.chunks_exact(self.dim()).zip(to) {
             *to = dot(row, from);
         }
     }

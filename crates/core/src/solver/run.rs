@@ -2,7 +2,7 @@
 
 use super::active_set::Ending;
 use super::vector::{add, affine, dot, largest};
-use super::{Answer, Functions, SolveOutcome, Solver, SolverWorkspace};
+use super::{Answer, Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace};
 
 /// Steps beyond the trained number, where these end outside the set and far from it.
 const MORE_STEPS: usize = 6;
@@ -14,6 +14,15 @@ const INSIDE: f64 = 1e-12;
 const BISECTIONS: usize = 40;
 /// Parts of the margins that a step aims for, in turn, if no point of the linearised set keeps more.
 const MARGINS: [f64; 3] = [1.0, 0.25, 0.0];
+
+/// What leads to one local optimum: a start, a metric, and the functions.
+#[derive(Clone, Copy)]
+pub(super) struct Basin<'a, F> {
+    pub(super) weights: &'a SolverWeights,
+    pub(super) functions: &'a F,
+    /// Along which a search moves y, one after the other.
+    pub(super) directions: &'a [f64],
+}
 
 impl<F: Functions> Solver<F> {
     pub(super) fn run(&self, x: &[f64], work: &mut SolverWorkspace) -> Answer {
@@ -37,13 +46,53 @@ impl<F: Functions> Solver<F> {
         }
     }
 
+    /// The basin with this number: 0 is the solver's own.
+    pub(super) fn basin(&self, place: usize) -> Basin<'_, F> {
+        let others = &self.weights.others;
+        Basin {
+            weights: place
+                .checked_sub(1)
+                .map_or(&self.weights, |other| &others[other]),
+            functions: &self.functions,
+            directions: &self.directions,
+        }
+    }
+
+    /// The best answer of all basins.
     fn answer(
         &self,
         x: &[f64],
         work: &mut SolverWorkspace,
         searched: &mut bool,
     ) -> (SolveOutcome, f64) {
-        let weights = &self.weights;
+        work.basin = 0;
+        let mut best = self.basin(0).answer(x, work, searched);
+        let mut others = core::mem::take(&mut work.others);
+        for (place, other) in others.iter_mut().enumerate() {
+            // There is only one memory of searches.
+            core::mem::swap(&mut work.search, &mut other.search);
+            let found = self.basin(place + 1).answer(x, other, searched);
+            let lower = found.1 < best.1 || !best.0.is_verified();
+            if found.0.is_verified() && lower {
+                core::mem::swap(work, other);
+                (best, work.basin) = (found, place + 1);
+            } else {
+                core::mem::swap(&mut work.search, &mut other.search);
+            }
+        }
+        work.others = others;
+        best
+    }
+}
+
+impl<F: Functions> Basin<'_, F> {
+    fn answer(
+        &self,
+        x: &[f64],
+        work: &mut SolverWorkspace,
+        searched: &mut bool,
+    ) -> (SolveOutcome, f64) {
+        let weights = self.weights;
         self.begin(x, work);
         let mut objective = self.evaluate(x, work);
         let (mut least, mut settled) = (f64::INFINITY, weights.near.is_none());
@@ -65,14 +114,19 @@ impl<F: Functions> Solver<F> {
                 }
                 if step == weights.steps {
                     // The pull may have left another point's state behind.
-                    objective = self.evaluate(x, work);
+                    self.verify(x, work);
                 }
             }
             let Some(length) = self.measured_step(x, work, weights.exact && step == 0) else {
+                objective = self.verify(x, work);
                 break;
             };
             settled = weights.near.is_none_or(|near| length <= near);
-            objective = self.evaluate(x, work);
+            objective = if step + 1 < weights.steps {
+                self.evaluate(x, work)
+            } else {
+                self.verify(x, work)
+            };
         }
         let inside = violation(&work.constraints) <= 0.0 && objective.is_finite();
         if !(settled && inside) && weights.near.is_some() {
@@ -87,61 +141,55 @@ impl<F: Functions> Solver<F> {
         if let Some(objective) = self.pull(x, work, 1.0) {
             return (SolveOutcome::Pulled, objective);
         }
-        let mut objective = self.evaluate(x, work);
+        let mut objective = self.verify(x, work);
         if least < violation(&work.constraints) {
             work.y.copy_from_slice(&work.least_violating);
-            objective = self.evaluate(x, work);
+            objective = self.verify(x, work);
         }
         (SolveOutcome::MaybeInfeasible, objective)
     }
 
-    /// A step, and its length as a part of y's size where a search may follow.
+    /// A step, and its length as a part of y's size; none if there is no step.
     fn measured_step(
         &self,
         x: &[f64],
         work: &mut SolverWorkspace,
         stationary: bool,
     ) -> Option<f64> {
-        if let Some(search) = &mut work.search {
-            search.from.copy_from_slice(&work.y);
-        }
+        work.before.copy_from_slice(&work.y);
         if !self.step(x, work, stationary) {
             return None;
         }
-        let Some(search) = &mut work.search else {
-            return Some(0.0);
-        };
-        add(&mut search.from, -1.0, &work.y);
-        Some(largest(&search.from) / (1.0 + largest(&work.y)))
+        add(&mut work.before, -1.0, &work.y);
+        Some(largest(&work.before) / (1.0 + largest(&work.y)))
     }
 
     /// The objective of what a search finds, or of the point at hand, whose objective is `best` if it is
-    /// feasible; none if neither is feasible. Then y is where it was.
+    /// feasible; none if neither is feasible. Then y is the less violating of both.
     fn search_beside(
         &self,
         x: &[f64],
         work: &mut SolverWorkspace,
         best: Option<f64>,
     ) -> Option<f64> {
-        if let Some(search) = &mut work.search {
-            search.kept.copy_from_slice(&work.y);
-        }
+        let before = violation(&work.constraints);
+        work.before.copy_from_slice(&work.y);
         let found = self.search(x, work);
-        if let Some(objective) = found
-            && best.is_none_or(|best| objective < best)
-        {
+        let is_better = match best {
+            None => found.is_some() || violation(&work.constraints) < before,
+            Some(best) => found.is_some_and(|found| found < best),
+        };
+        if is_better {
             return found;
         }
-        if let Some(search) = &work.search {
-            work.y.copy_from_slice(&search.kept);
-        }
-        let objective = self.evaluate(x, work);
+        work.y.copy_from_slice(&work.before);
+        let objective = self.verify(x, work);
         best.map(|_| objective)
     }
 
     /// The learned start.
     fn begin(&self, x: &[f64], work: &mut SolverWorkspace) {
-        let weights = &self.weights;
+        let weights = self.weights;
         affine(&weights.start.constant, &weights.start.by_x, x, &mut work.y);
         // Nothing of the last answer, so that an answer depends on x alone.
         work.memory.fill(0.0);
@@ -164,6 +212,13 @@ impl<F: Functions> Solver<F> {
         }
     }
 
+    /// f and c at y as whoever asks for the first time sees them: a simulation that starts where its last one
+    /// ended differs by its own tolerance, which may be all that an answer is inside.
+    pub(super) fn verify(&self, x: &[f64], work: &mut SolverWorkspace) -> f64 {
+        work.memory.fill(0.0);
+        self.evaluate(x, work)
+    }
+
     /// f and c at y, bounds included.
     pub(super) fn evaluate(&self, x: &[f64], work: &mut SolverWorkspace) -> f64 {
         let (own, bounds) = work.constraints.split_at_mut(self.weights.rows);
@@ -174,7 +229,7 @@ impl<F: Functions> Solver<F> {
 
     /// One step from the point of the last evaluation; false where there is none, and y has not moved.
     pub(super) fn step(&self, x: &[f64], work: &mut SolverWorkspace, stationary: bool) -> bool {
-        let weights = &self.weights;
+        let weights = self.weights;
         if stationary {
             work.direction.fill(0.0);
             for (q, row) in work.q.iter_mut().zip(&weights.watched) {
@@ -201,7 +256,7 @@ impl<F: Functions> Solver<F> {
 
     /// The step without constraints, and what they would be after it.
     fn descend(&self, x: &[f64], work: &mut SolverWorkspace) {
-        let weights = &self.weights;
+        let weights = self.weights;
         let (rows, dim) = (weights.rows, weights.dim);
         work.by_row.fill(0.0);
         for (row, multiplier) in weights.watched.iter().zip(&work.carried) {
@@ -264,7 +319,7 @@ impl<F: Functions> Solver<F> {
         affine(&anchor.constant, &anchor.by_x, x, &mut work.anchor);
         work.anchor_constraints.copy_from_slice(&work.constraints);
         work.y.copy_from_slice(&work.anchor);
-        let at_anchor = self.evaluate(x, work);
+        let at_anchor = self.verify(x, work);
         core::mem::swap(&mut work.constraints, &mut work.anchor_constraints);
         let found = if at_anchor.is_finite() && violation(&work.anchor_constraints) <= 0.0 {
             self.pull_to(x, work, most)
@@ -297,7 +352,7 @@ impl<F: Functions> Solver<F> {
             for (y, (end, anchor)) in work.y.iter_mut().zip(ends) {
                 *y = anchor + share * (end - anchor);
             }
-            let value = self.evaluate(x, work);
+            let value = self.verify(x, work);
             let inside = value.is_finite() && violation(&work.constraints) <= 0.0;
             if inside && (round == 0 || outside - share < 1e-3 * (1.0 - share)) {
                 return Some(value);
@@ -315,7 +370,7 @@ impl<F: Functions> Solver<F> {
         for (y, (end, anchor)) in work.y.iter_mut().zip(ends) {
             *y = anchor + feasible * (end - anchor);
         }
-        let value = self.evaluate(x, work);
+        let value = self.verify(x, work);
         (violation(&work.constraints) <= 0.0).then_some(value)
     }
 }

@@ -7,14 +7,19 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::active_set::{ActiveSet, Ending};
-use super::run::violation;
+use super::run::{Basin, violation};
 use super::vector::{add, dot, largest};
-use super::{Functions, Solver, SolverWeights, SolverWorkspace};
+use super::{Functions, SolverWeights, SolverWorkspace};
 
 /// Rounds before a search is given up.
 const ROUNDS: usize = 40;
 /// A step this short, as a part of y's size, ends a search.
-const SHORT: f64 = 1e-9;
+const SHORT: f64 = 1e-8;
+/// The same once half of the rounds are gone: differences of gradients are not accurate everywhere.
+const LONG: f64 = 1e-6;
+/// A round with Jacobian and Hessian of an earlier point is the last one of these if its step is longer than this
+/// part of the one before.
+const SLOW: f64 = 0.3;
 /// Rounds that aim further inside, where rounding or curvature left the end of a search outside.
 const CORRECTIONS: usize = 8;
 /// How much further each of them aims.
@@ -53,17 +58,17 @@ pub(super) struct SearchMemory {
     /// The step along the directions.
     along: Vec<f64>,
     multipliers: Vec<f64>,
+    /// Those that the gradient holds already.
+    carried: Vec<f64>,
     /// How far inside each watched constraint a round aims.
     further: Vec<f64>,
     slopes: Vec<f64>,
     /// The point of the last round.
-    pub(super) from: Vec<f64>,
+    from: Vec<f64>,
     step: Vec<f64>,
     /// Step and multipliers before a correction.
     rejected: Vec<f64>,
     linear: Vec<f64>,
-    /// A feasible answer of before.
-    pub(super) kept: Vec<f64>,
 }
 
 impl SearchMemory {
@@ -80,13 +85,13 @@ impl SearchMemory {
             whitened: vec![0.0; free],
             along: vec![0.0; free],
             multipliers: vec![0.0; watched],
+            carried: vec![0.0; watched],
             further: vec![0.0; watched],
             slopes: vec![0.0; weights.rows],
             from: vec![0.0; dim],
             step: vec![0.0; dim],
             rejected: vec![0.0; dim],
             linear: vec![0.0; watched],
-            kept: vec![0.0; dim],
         }
     }
 }
@@ -115,9 +120,10 @@ pub(super) fn directions(weights: &SolverWeights) -> Vec<f64> {
     directions
 }
 
-impl<F: Functions> Solver<F> {
+impl<F: Functions> Basin<'_, F> {
     /// Searches from the workspace's evaluated point. On success the point is a local optimum, feasible and
-    /// evaluated, and its objective is returned.
+    /// evaluated, and its objective is returned. Without success it is the last point that was better than the
+    /// one before, and its objective is returned if it is feasible.
     pub(super) fn search(&self, x: &[f64], work: &mut SolverWorkspace) -> Option<f64> {
         let mut memory = work.search.take()?;
         let found = self.search_with(x, work, &mut memory);
@@ -134,23 +140,26 @@ impl<F: Functions> Solver<F> {
         memory
             .multipliers
             .copy_from_slice(&work.program.multipliers);
-        memory.further.fill(0.0);
+        memory.further.copy_from_slice(&self.weights.margins);
         self.evaluate(x, work);
         let (mut penalty, mut corrections) = (0.0, 0);
-        for _ in 0..ROUNDS {
-            if !self.aim(x, work, memory) {
-                return None;
+        let (mut at_hand, mut last) = (true, f64::INFINITY);
+        for round in 0..ROUNDS {
+            if !self.aim(x, work, memory, at_hand) {
+                break;
             }
-            let size = 1.0 + largest(&memory.from);
-            if largest(&memory.step) <= SHORT * size {
-                let (objective, _) = self.merit(x, 1.0, 0.0, work, memory);
+            let length = largest(&memory.step) / (1.0 + largest(&memory.from));
+            if length <= if round < ROUNDS / 2 { SHORT } else { LONG } {
+                work.y.copy_from_slice(&memory.from);
+                add(&mut work.y, 1.0, &memory.step);
+                let objective = self.verify(x, work);
                 let outside = violation(&work.constraints);
                 if outside <= 0.0 && objective.is_finite() {
                     return Some(objective);
                 }
                 corrections += 1;
                 if corrections > CORRECTIONS {
-                    return None;
+                    break;
                 }
                 let rows = memory.further.iter_mut().zip(&self.weights.watched);
                 rows.for_each(|(further, row)| {
@@ -161,17 +170,43 @@ impl<F: Functions> Solver<F> {
             // It may fall again: far from the optimum multipliers are larger than they are there.
             let least = PENALTY * largest(&memory.multipliers);
             penalty = f64::max(least, 0.5 * (penalty + least));
-            self.walk(x, work, memory, penalty)?;
+            let walked = self.walk(x, work, memory, penalty).is_some();
+            if !walked && at_hand {
+                break;
+            }
+            if !walked {
+                work.y.copy_from_slice(&memory.from);
+                self.evaluate(x, work);
+            }
+            at_hand = !walked || (!at_hand && length > SLOW * last);
+            last = length;
         }
-        None
+        // What is left may be good enough.
+        work.y.copy_from_slice(&memory.from);
+        let objective = self.verify(x, work);
+        (violation(&work.constraints) <= 0.0 && objective.is_finite()).then_some(objective)
     }
 
     /// The step of the quadratic program at the evaluated point, and its multipliers. The point is kept in
-    /// `from`. Whether there is a step.
-    fn aim(&self, x: &[f64], work: &mut SolverWorkspace, memory: &mut SearchMemory) -> bool {
+    /// `from`. Jacobian and Hessian are those of the point, or of an earlier one, which the multipliers make up
+    /// for. Whether there is a step.
+    fn aim(
+        &self,
+        x: &[f64],
+        work: &mut SolverWorkspace,
+        memory: &mut SearchMemory,
+        at_hand: bool,
+    ) -> bool {
         memory.from.copy_from_slice(&work.y);
-        self.jacobian(x, work, memory);
         work.by_row.fill(0.0);
+        memory.carried.fill(0.0);
+        if at_hand {
+            self.jacobian(x, work, memory);
+        } else {
+            memory.carried.copy_from_slice(&memory.multipliers);
+            let watched = self.weights.watched.iter().zip(&memory.carried);
+            watched.for_each(|(row, multiplier)| work.by_row[*row] = *multiplier);
+        }
         self.lagrangian(x, work);
         let directions = self.directions.chunks_exact(self.weights.dim);
         for (slope, direction) in memory.gradient.iter_mut().zip(directions) {
@@ -181,11 +216,14 @@ impl<F: Functions> Solver<F> {
         for (q, (row, further)) in work.q.iter_mut().zip(rows) {
             *q = (work.constraints[*row] + further).max(f64::MIN);
         }
-        self.hessian(x, work, memory);
-        if !memory.factorise() {
-            return false;
+        if at_hand {
+            self.hessian(x, work, memory);
+            if !memory.factorise() {
+                return false;
+            }
+            memory.whiten();
         }
-        memory.whiten();
+        forward(&memory.shifted, &mut memory.gradient);
         memory.shift(&mut work.q);
         memory.program(&work.q, &mut work.guess) && self.step_along(memory)
     }
@@ -346,10 +384,9 @@ impl SearchMemory {
         false
     }
 
-    /// Gradient and Jacobian in coordinates in which the Hessian is the identity, and the Gram matrix.
+    /// The Jacobian in coordinates in which the Hessian is the identity, and the Gram matrix.
     fn whiten(&mut self) {
         let (free, rows) = (self.whitened.len(), self.multipliers.len());
-        forward(&self.shifted, &mut self.gradient);
         for row in self.jacobian.chunks_exact_mut(free) {
             forward(&self.shifted, row);
         }
@@ -370,6 +407,12 @@ impl SearchMemory {
         {
             *q -= dot(row, &self.gradient);
         }
+        let rows = q.len();
+        for (place, multiplier) in self.carried.iter().enumerate() {
+            if *multiplier != 0.0 {
+                add(q, *multiplier, &self.gram[place * rows..][..rows]);
+            }
+        }
     }
 
     /// The step of the multipliers.
@@ -377,10 +420,10 @@ impl SearchMemory {
         let free = self.whitened.len();
         let pairs = self.whitened.iter_mut().zip(&self.gradient);
         pairs.for_each(|(step, gradient)| *step = -gradient);
-        let rows = self.jacobian.chunks_exact(free).zip(&self.multipliers);
-        for (row, multiplier) in rows {
-            if *multiplier != 0.0 {
-                add(&mut self.whitened, -multiplier, row);
+        let changes = self.multipliers.iter().zip(&self.carried);
+        for (row, (multiplier, carried)) in self.jacobian.chunks_exact(free).zip(changes) {
+            if multiplier != carried {
+                add(&mut self.whitened, carried - multiplier, row);
             }
         }
         self.along.copy_from_slice(&self.whitened);

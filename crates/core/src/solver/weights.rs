@@ -11,6 +11,8 @@ use crate::validate::{MAX_WIDTH, WeightsError, dimension, limit};
 pub(crate) const MAX_ROWS: usize = 1 << 16;
 /// The most steps per answer.
 pub(crate) const MAX_STEPS: usize = 64;
+/// The most other basins.
+pub(crate) const MAX_OTHERS: usize = 63;
 /// The most membership tests that improve an answer.
 const MAX_TESTS: usize = 1 << 20;
 
@@ -71,6 +73,10 @@ pub struct SolverWeights {
     /// The learned tool, for sets with a membership test only. `watched` is empty then, and `metric` is the
     /// projection along the equations.
     pub proposer: Option<Proposer>,
+    /// Starts in other basins, each with its own metric, where a problem has several local optima. Steps are
+    /// taken from all of them, and the answer is that of the best. Sizes, bounds, range and watched
+    /// constraints are those of the solver.
+    pub others: Vec<SolverWeights>,
 }
 
 impl SolverWeights {
@@ -151,7 +157,37 @@ impl SolverWeights {
                 }
             }
         }
+        self.validate_others()?;
         self.validate_proposer()
+    }
+
+    fn validate_others(&self) -> Result<(), WeightsError> {
+        limit(|| "solver.others".into(), self.others.len(), MAX_OTHERS)?;
+        for (index, other) in self.others.iter().enumerate() {
+            other.validate()?;
+            let part = |name: &str| format!("solver.others.{index}.{name}");
+            let sizes = [
+                ("dim", other.dim, self.dim),
+                ("x_dim", other.x_dim, self.x_dim),
+                ("rows", other.rows, self.rows),
+                (
+                    "bounds",
+                    same(&other.bounds, &self.bounds),
+                    self.bounds.len(),
+                ),
+                (
+                    "watched",
+                    same(&other.watched, &self.watched),
+                    self.watched.len(),
+                ),
+                ("others", other.others.len(), 0),
+                ("proposer", usize::from(other.proposer.is_some()), 0),
+            ];
+            for (name, found, expected) in sizes {
+                dimension(|| part(name), found, expected)?;
+            }
+        }
+        Ok(())
     }
 
     fn validate_proposer(&self) -> Result<(), WeightsError> {
@@ -176,4 +212,12 @@ impl SolverWeights {
         let (part, index, value) = ("solver.stride".into(), 0, proposer.stride as f32);
         Err(WeightsError::NotFinite { part, index, value })
     }
+}
+
+/// How many entries two lists have in common, place by place; none if one is longer.
+fn same<T: PartialEq>(one: &[T], other: &[T]) -> usize {
+    if one.len() != other.len() {
+        return 0;
+    }
+    one.iter().zip(other).filter(|(a, b)| a == b).count()
 }

@@ -100,6 +100,7 @@ fn weights(tests: usize) -> SolverWeights {
             tests,
             stride: 0.5,
         }),
+        others: vec![],
     }
 }
 

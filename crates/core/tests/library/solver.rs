@@ -73,6 +73,7 @@ fn weights() -> SolverWeights {
         near: None,
         x_range: vec![(-1.0, 1.0), (1.0, 4.0)],
         proposer: None,
+        others: vec![],
     }
 }
 
@@ -95,6 +96,56 @@ fn answers_are_feasible_and_near_the_best() {
             "{x:?}: {} but {best}",
             answer.objective
         );
+    }
+}
+
+/// A ring whose outer circle is measured from where the last measurement ended: a simulation with a tolerance.
+struct Measured;
+
+impl Functions for Measured {
+    fn dim(&self) -> usize {
+        2
+    }
+    fn x_dim(&self) -> usize {
+        2
+    }
+    fn rows(&self) -> usize {
+        3
+    }
+    fn memory(&self) -> usize {
+        1
+    }
+    fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], memory: &mut [f64]) -> f64 {
+        let objective = Ring.values(y, x, constraints, &mut []);
+        constraints[0] += 1e-9 * (1.0 - memory[0]);
+        memory[0] = 1.0;
+        objective
+    }
+    fn gradient(&self, y: &[f64], x: &[f64], weights: &[f64], gradient: &mut [f64], _: &mut [f64]) {
+        Ring.gradient(y, x, weights, gradient, &mut []);
+    }
+    fn slopes(&self, y: &[f64], x: &[f64], d: &[f64], slopes: &mut [f64], _: &mut [f64]) {
+        Ring.slopes(y, x, d, slopes, &mut []);
+    }
+}
+
+#[test]
+fn answers_are_feasible_to_whoever_evaluates_them_alone() {
+    for near in [None, Some(1e-7)] {
+        let weights = SolverWeights { near, ..weights() };
+        let solver = Solver::new(weights, Measured).unwrap();
+        for i in 0..200 {
+            let turn = f64::from(i) * 0.7;
+            let x = [3.0 * turn.sin(), 2.5 + 1.4 * (1.9 * turn).sin()];
+            let (y, answer) = solver.solve(&x).unwrap();
+            assert!(answer.outcome.is_verified(), "{x:?}");
+            let mut constraints = [0.0; 3];
+            Measured.values(&y, &x, &mut constraints, &mut [0.0]);
+            assert!(
+                constraints.iter().all(|c| *c <= 0.0),
+                "{x:?} {constraints:?}"
+            );
+        }
     }
 }
 
@@ -220,8 +271,75 @@ fn misuse_is_refused() {
     ));
 }
 
+/// The same with a start on the other side of the ring.
+fn both_sides() -> SolverWeights {
+    let mut below = weights();
+    below.start.constant[1] = -1.9;
+    below.anchor.constant[1] = -1.5;
+    for row in below.pulls.chunks_exact_mut(2) {
+        row[1] = -row[1];
+    }
+    // Between the last row and the others there is no product along y1.
+    SolverWeights {
+        others: vec![below],
+        ..weights()
+    }
+}
+
+#[test]
+fn the_best_of_several_basins_is_the_answer() {
+    let (one, both) = (
+        Solver::new(weights(), Ring).unwrap(),
+        Solver::new(both_sides(), Ring).unwrap(),
+    );
+    let mut workspace = both.workspace();
+    let mut y = [0.0; 2];
+    for x in [[0.2, 3.0], [0.2, -3.0], [-0.3, 3.5], [0.4, -2.4]] {
+        let (answer, count) = counted(|| both.solve_into(&x, &mut y, &mut workspace).unwrap());
+        assert!(count.allocations == 0 && answer.outcome.is_verified());
+        let best = 0.5 * (x[0].hypot(x[1]) - 2.0).powi(2);
+        assert!((answer.objective - best).abs() < 0.01, "{x:?} {answer:?}");
+        let (_, alone) = one.solve(&x).unwrap();
+        assert!(x[1] > 0.0 || alone.objective > answer.objective + 1.0);
+    }
+    // Its gradient is that of the basin which answered.
+    let mut weights = both_sides();
+    (weights.steps, weights.others[0].steps) = (60, 60);
+    let solver = Solver::new(weights, Ring).unwrap();
+    let mut gradient = [0.0; 2];
+    let mut workspace = solver.pullback_workspace();
+    let x = [0.4, -3.0];
+    solver
+        .pullback(&x, &[1.0, 0.0], &mut gradient, &mut workspace)
+        .unwrap();
+    // y0 = 2 x0 / |x|
+    let expected = 2.0 * x[1] * x[1] / x[0].hypot(x[1]).powi(3);
+    assert!(
+        (gradient[0] - expected).abs() < 1e-5,
+        "{} but {expected}",
+        gradient[0]
+    );
+}
+
+#[test]
+fn another_basin_must_be_one_of_the_same_problem() {
+    let faults: [fn(&mut SolverWeights); 4] = [
+        |other| other.bounds[0].1 = 9.0,
+        |other| other.watched[2] = 4,
+        |other| other.others = vec![weights()],
+        |other| other.gram[3] = f64::NAN,
+    ];
+    for fault in faults {
+        let mut bad = both_sides();
+        fault(&mut bad.others[0]);
+        assert!(bad.validate().is_err());
+    }
+}
+
 #[test]
 fn files_keep_every_bit() {
+    let bytes = both_sides().to_bytes().unwrap();
+    assert_eq!(SolverWeights::from_bytes(&bytes).unwrap(), both_sides());
     let bytes = weights().to_bytes().unwrap();
     assert_eq!(SolverWeights::from_bytes(&bytes).unwrap(), weights());
     assert_eq!(

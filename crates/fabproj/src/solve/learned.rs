@@ -76,6 +76,7 @@ pub(super) fn fit(
             tests: settings.tests,
             stride: STRIDE * f64::from(unit),
         }),
+        others: Vec::new(),
     })
 }
 

@@ -5,6 +5,7 @@
 //! [`Problem::from_set`] is for a set with a membership test only.
 
 mod affine;
+mod basins;
 mod black_box;
 mod certify;
 mod checkpoint;

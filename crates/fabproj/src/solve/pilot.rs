@@ -3,12 +3,14 @@
 use rand::RngExt;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
+use super::checkpoint::Found;
 use super::label::{self, Label, NoLabel};
 use super::linear::Cholesky;
 use super::reduced::Reduced;
 use super::train::mean;
-use crate::train::TrainError;
+use crate::train::{Session, TrainError};
 
 /// x that are tried before giving up.
 const TRIED: usize = 8;
@@ -19,12 +21,41 @@ const LOWER: f64 = 1e-6;
 /// Curvature below zero by this part of the largest is more than rounding.
 const CURVED: f64 = 1e-7;
 
-/// The first optimum, and the Hessian there.
-pub(super) fn pilot(
-    reduced: &Reduced<'_>,
-    x: &[Vec<f64>],
-    seed: u64,
-) -> Result<(Label, Vec<f64>), TrainError> {
+/// An optimum that other searches start from, and the Hessian there.
+#[derive(Clone, Debug)]
+pub(super) struct Pilot {
+    pub(super) label: Label,
+    pub(super) hessian: Vec<f64>,
+}
+
+impl Pilot {
+    pub(super) fn at(reduced: &Reduced<'_>, label: Label) -> Self {
+        let hessian = reduced.hessian(&label.y, &label.x, &label.multipliers);
+        Self { label, hessian }
+    }
+
+    /// The optima that searches from here lead to.
+    pub(super) fn follow(
+        &self,
+        reduced: &Reduced<'_>,
+        x: &[Vec<f64>],
+        session: &Session,
+    ) -> Result<Vec<Found>, TrainError> {
+        let Self { label, hessian } = self;
+        let search = |x: &Vec<f64>| match session.stopped() {
+            true => Err(NoLabel::Slow),
+            false => label::solve(reduced, x, &label.y, &label.multipliers, Some(hessian)),
+        };
+        let found = x.par_iter().map(search).collect();
+        match session.stopped() {
+            true => Err(TrainError::Stopped),
+            false => Ok(found),
+        }
+    }
+}
+
+/// The first optimum.
+pub(super) fn pilot(reduced: &Reduced<'_>, x: &[Vec<f64>], seed: u64) -> Result<Pilot, TrainError> {
     let mean = mean(x.iter().map(Vec::as_slice), reduced.x_dim);
     let mut starts = Starts::new(reduced, seed);
     let mut tried = 0;
@@ -50,31 +81,30 @@ pub(super) fn pilot(
     })
 }
 
-/// An optimum and the Hessian there. Where the Hessian is not that of a convex problem, the best from
+/// An optimum. Where the Hessian is not that of a convex problem, the best from
 /// several starts: the first may end at a maximum, where no gradient shows the way down.
 fn optimum(
     reduced: &Reduced<'_>,
     x: &[f64],
     start: &[f64],
     starts: &mut Starts<'_, '_>,
-) -> Result<(Label, Vec<f64>), NoLabel> {
+) -> Result<Pilot, NoLabel> {
     let zeros = vec![0.0; reduced.rows()];
-    let mut best = label::solve(reduced, x, start, &zeros, None)?;
-    let mut hessian = reduced.hessian(&best.y, x, &best.multipliers);
-    if is_convex(&hessian, reduced.free()) {
-        return Ok((best, hessian));
+    let mut best = Pilot::at(reduced, label::solve(reduced, x, start, &zeros, None)?);
+    if is_convex(&best.hessian, reduced.free()) {
+        return Ok(best);
     }
     for _ in 0..STARTS {
+        let least = best.label.objective;
         match label::solve(reduced, x, &starts.next(), &zeros, None) {
             Err(NoLabel::Unbounded) => return Err(NoLabel::Unbounded),
-            Ok(other) if other.objective < best.objective - LOWER * best.objective.abs() => {
-                hessian = reduced.hessian(&other.y, x, &other.multipliers);
-                best = other;
+            Ok(other) if other.objective < least - LOWER * least.abs() => {
+                best = Pilot::at(reduced, other);
             }
             _ => {}
         }
     }
-    Ok((best, hessian))
+    Ok(best)
 }
 
 fn is_convex(hessian: &[f64], free: usize) -> bool {

@@ -5,12 +5,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::affine::{anchor, multipliers, start};
+use super::basins;
 use super::checkpoint::{self, Found};
-use super::label::{self, Label, NoLabel};
+use super::label::{Label, NoLabel};
 use super::pilot::pilot;
 use super::problem::Problem;
 use super::quadratic::dot;
-use super::reduced::{Metric, Reduced, gram};
+use super::reduced::{Metric, Point, Reduced, gram};
 use super::settings::{SolveSettings, Tool};
 use crate::train::{Event, Session, TrainError};
 
@@ -117,36 +118,61 @@ pub(super) fn fit_structured(
     let x = problem
         .distribution()
         .draw(x_dim, wanted + tests, settings.seed);
-    let all = label_all(&reduced, &x, settings.seed, session)?;
+    let found = find_all(&reduced, &x, settings.seed, session)?;
+    check_found(&found, &x)?;
+    let mut branches = vec![found];
+    let alone = Plan::all(problem, &reduced, &[known(&branches[0])], &x);
+    if !alone[0].weights.exact {
+        let several = basins::all(&reduced, &x, &branches[0], settings, session)?;
+        branches = several.unwrap_or(branches);
+    }
     // The last ones test; what has no optimum is left out of both.
-    let tests = tests.min(all.len() / 3).max(1);
-    let (labels, tests) = all.split_at(all.len() - tests);
+    let best = best_of(&branches);
+    let tests = tests.min(best.len() / 3).max(1);
+    let (labels, tests) = best.split_at(best.len() - tests);
     session.emit(&Event::Stage {
         name: "metric, start and anchor",
     });
-    let plan = Plan::of(problem, &reduced, labels, &x);
-    let (chosen, candidates) = plan.choose(problem, tests, settings, session)?;
+    let learned = x.iter().position(|x| *x == tests[0].x).unwrap_or(x.len());
+    let learned = branches.iter().map(|found| known(&found[..learned]));
+    let plans = Plan::all(problem, &reduced, &learned.collect::<Vec<_>>(), &x);
+    let (chosen, candidates) = choose(&plans, problem, tests, settings, session)?;
     let active_sets: std::collections::BTreeSet<Vec<usize>> = labels.iter().map(active).collect();
     let summary = SolveSummary {
         labels: labels.len(),
-        without_label: x.len() - all.len(),
+        without_label: x.len() - best.len(),
         active_sets: active_sets.len(),
-        reference: "sequential quadratic programming, one start".into(),
+        reference: format!(
+            "sequential quadratic programming, {}",
+            match branches.len() {
+                1 => "one start".into(),
+                count => format!("from {count} basins"),
+            }
+        ),
         chosen: chosen.1,
         candidates,
     };
     Ok((chosen.0, summary))
 }
 
-/// Optima at all x that have one.
-fn label_all(
-    reduced: &Reduced<'_>,
-    x: &[Vec<f64>],
-    seed: u64,
-    session: &Session,
-) -> Result<Vec<Label>, TrainError> {
-    let found = find_all(reduced, x, seed, session)?;
-    all_found(found, x)
+/// What was found at each x, in the order of x.
+pub(super) type Branch = Vec<Found>;
+
+fn known(branch: &[Found]) -> Vec<Label> {
+    branch.iter().flatten().cloned().collect()
+}
+
+/// The best optimum at every x that has one.
+fn best_of(branches: &[Branch]) -> Vec<Label> {
+    let at = |place: usize| {
+        let found = branches
+            .iter()
+            .filter_map(|branch| branch[place].as_ref().ok());
+        found
+            .min_by(|a, b| a.objective.total_cmp(&b.objective))
+            .cloned()
+    };
+    (0..branches[0].len()).filter_map(at).collect()
 }
 
 /// Searches at all x, in batches after which the training can be stopped and resumed.
@@ -155,7 +181,7 @@ fn find_all(
     x: &[Vec<f64>],
     seed: u64,
     session: &Session,
-) -> Result<Vec<Found>, TrainError> {
+) -> Result<Branch, TrainError> {
     session.emit(&Event::Stage {
         name: "optima to learn from",
     });
@@ -169,21 +195,13 @@ fn find_all(
             })?
         }
     };
-    let (pilot, hessian) = pilot(reduced, x, seed)?;
+    let first = pilot(reduced, x, seed)?;
     while found.len() < x.len() {
         if session.stopped() {
             return Err(TrainError::Stopped);
         }
         let next = &x[found.len()..x.len().min(found.len() + BATCH)];
-        let searched = next.par_iter().map(|x| match session.stopped() {
-            true => Err(NoLabel::Slow),
-            false => label::solve(reduced, x, &pilot.y, &pilot.multipliers, Some(&hessian)),
-        });
-        let searched: Vec<_> = searched.collect();
-        if session.stopped() {
-            return Err(TrainError::Stopped);
-        }
-        found.extend(searched);
+        found.extend(first.follow(reduced, next, session)?);
         session.save(checkpoint::UNIT, || Ok(checkpoint::encode(&found)));
         session.emit(&Event::Progress {
             unit: checkpoint::UNIT,
@@ -196,8 +214,8 @@ fn find_all(
     Ok(found)
 }
 
-/// The optima, unless too few x have one.
-fn all_found(found: Vec<Found>, x: &[Vec<f64>]) -> Result<Vec<Label>, TrainError> {
+/// Refuses a problem with too few x that have an optimum.
+fn check_found(found: &[Found], x: &[Vec<f64>]) -> Result<(), TrainError> {
     let count = |kind| {
         found
             .iter()
@@ -212,9 +230,9 @@ fn all_found(found: Vec<Found>, x: &[Vec<f64>]) -> Result<Vec<Label>, TrainError
     {
         return Err(TrainError::Unbounded { x: x[at].clone() });
     }
-    let labels: Vec<Label> = found.into_iter().flatten().collect();
-    if 2 * labels.len() >= tried && labels.len() >= 2 {
-        return Ok(labels);
+    let optima = found.iter().flatten().count();
+    if 2 * optima >= tried && optima >= 2 {
+        return Ok(());
     }
     Err(if infeasible >= slow {
         let failed = infeasible;
@@ -248,6 +266,37 @@ pub(super) fn mean<'a>(rows: impl ExactSizeIterator<Item = &'a [f64]>, width: us
     sums
 }
 
+/// What is known around the optima of one basin.
+struct Around<'a> {
+    labels: &'a [Label],
+    metric: Metric,
+    y_mean: Vec<f64>,
+    centre: Point,
+    jacobian: Vec<f64>,
+    /// The Jacobian in the metric.
+    white: Vec<f64>,
+    linear: bool,
+}
+
+impl<'a> Around<'a> {
+    fn of(reduced: &Reduced<'_>, labels: &'a [Label]) -> Self {
+        let metric = Metric::of(&mean_hessian(reduced, labels), reduced.free());
+        let y_mean = mean(labels.iter().map(|one| one.y.as_slice()), reduced.dim);
+        let x_mean = mean(labels.iter().map(|one| one.x.as_slice()), reduced.x_dim);
+        let mut centre = reduced.point(reduced.nearest(&y_mean, &x_mean), &x_mean);
+        let jacobian = reduced.jacobian(&mut centre, &x_mean);
+        Self {
+            linear: is_constant(reduced, &jacobian, labels),
+            white: metric.whiten(&jacobian, reduced.free()),
+            labels,
+            metric,
+            y_mean,
+            centre,
+            jacobian,
+        }
+    }
+}
+
 /// Weights but for the number of steps and their margins.
 struct Plan {
     weights: SolverWeights,
@@ -257,23 +306,47 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(problem: &Problem, reduced: &Reduced<'_>, labels: &[Label], x: &[Vec<f64>]) -> Self {
+    /// Plans for basins, all with the same watched constraints.
+    fn all(
+        problem: &Problem,
+        reduced: &Reduced<'_>,
+        basins: &[Vec<Label>],
+        x: &[Vec<f64>],
+    ) -> Vec<Self> {
+        let around = basins.iter().map(|labels| Around::of(reduced, labels));
+        let around: Vec<Around<'_>> = around.collect();
+        let seen = around.iter().flat_map(|basin| watched(reduced, basin));
+        let seen: std::collections::BTreeSet<usize> = seen.collect();
+        let seen: Vec<usize> = seen.into_iter().collect();
+        let plans = around.iter();
+        plans
+            .map(|basin| Self::of(problem, reduced, basin, &seen, x))
+            .collect()
+    }
+
+    fn of(
+        problem: &Problem,
+        reduced: &Reduced<'_>,
+        basin: &Around<'_>,
+        watched: &[usize],
+        x: &[Vec<f64>],
+    ) -> Self {
         let (dim, free, rows) = (reduced.dim, reduced.free(), reduced.rows());
-        let metric = Metric::of(&mean_hessian(reduced, labels), free);
-        let y_mean = mean(labels.iter().map(|one| one.y.as_slice()), dim);
-        let x_mean = mean(labels.iter().map(|one| one.x.as_slice()), reduced.x_dim);
-        let mut centre = reduced.point(reduced.nearest(&y_mean, &x_mean), &x_mean);
-        let jacobian = reduced.jacobian(&mut centre, &x_mean);
-        let linear = is_constant(reduced, &jacobian, labels);
-        let white = metric.whiten(&jacobian, free);
+        let Around {
+            labels,
+            metric,
+            y_mean,
+            centre,
+            jacobian,
+            ..
+        } = basin;
         let directions = metric.directions(reduced);
-        let watched = watched(reduced, labels, &white, &metric);
         let white: Vec<f64> = watched
             .iter()
-            .flat_map(|row| white[row * free..][..free].to_vec())
+            .flat_map(|row| basin.white[row * free..][..free].to_vec())
             .collect();
         let gram = gram(&white, free);
-        let spread = spread(reduced, labels, &metric, &y_mean);
+        let spread = spread(reduced, labels, metric, y_mean);
         let units = (0..watched.len()).map(|i| gram[i * watched.len() + i].sqrt() * spread);
         let units: Vec<f64> = units.collect();
         let size = y_mean.iter().fold(1.0_f64, |most, y| most.max(y.abs()));
@@ -285,7 +358,7 @@ impl Plan {
             ROUNDING * (size * steep.sqrt() + centre.constraints[*row].abs())
         });
         let rounding: Vec<f64> = rounding.collect();
-        let (start, exact) = start(reduced, labels, x, &directions, linear);
+        let (start, exact) = start(reduced, labels, x, &directions, basin.linear);
         let frequency = |row: &usize| {
             let held = labels
                 .iter()
@@ -307,14 +380,15 @@ impl Plan {
             margins: rounding.clone(),
             active: often.collect(),
             steps: 1,
-            linear,
+            linear: basin.linear,
             exact,
             near: None,
             x_range: problem.distribution().range(reduced.x_dim),
             proposer: None,
-            watched,
+            others: Vec::new(),
+            watched: watched.to_vec(),
         };
-        if !linear {
+        if !basin.linear {
             weights.multipliers = multipliers(labels, &weights.watched);
         }
         weights.anchor = anchor(reduced, labels, x, &weights, &units);
@@ -325,110 +399,133 @@ impl Plan {
         }
     }
 
-    /// Tries numbers of steps and margins, until the goal is met; where it is not, a search after steps that
-    /// do not settle.
-    fn choose(
-        self,
-        problem: &Problem,
-        tests: &[Label],
-        settings: &SolveSettings,
-        session: &Session,
-    ) -> Result<(Candidate, Vec<Measured>), TrainError> {
-        let most = if self.weights.exact {
-            1
-        } else {
-            settings.max_steps.max(1)
-        };
-        let margins = if self.weights.linear {
-            &MARGINS[..1]
-        } else {
-            &MARGINS[..]
-        };
-        let near_enough = |one: &Measured| one.worst_gap <= settings.goal;
-        let met = |one: &Candidate| one.1.failed == 0 && near_enough(&one.1);
-        let mut candidates: Vec<Candidate> = Vec::new();
-        for steps in 1..=most {
-            for margin in margins {
-                candidates.push(self.measured(problem, tests, (steps, *margin, None), session)?);
-            }
-            if candidates.iter().any(met) {
+    /// The weights with so many steps, a margin, and a length beyond which a search follows.
+    fn with(&self, (steps, margin, near): (usize, f64, Option<f64>)) -> SolverWeights {
+        let units = self.rounding.iter().zip(&self.units);
+        SolverWeights {
+            steps,
+            near,
+            margins: units.map(|(least, unit)| margin * unit + least).collect(),
+            ..self.weights.clone()
+        }
+    }
+}
+
+/// Tries numbers of steps and margins, until the goal is met; where it is not, a search after steps that
+/// do not settle.
+fn choose(
+    plans: &[Plan],
+    problem: &Problem,
+    tests: &[Label],
+    settings: &SolveSettings,
+    session: &Session,
+) -> Result<(Candidate, Vec<Measured>), TrainError> {
+    let first = &plans[0].weights;
+    let most = if first.exact {
+        1
+    } else {
+        settings.max_steps.max(1)
+    };
+    let margins = if plans.iter().all(|plan| plan.weights.linear) {
+        &MARGINS[..1]
+    } else {
+        &MARGINS[..]
+    };
+    let near_enough = |one: &Measured| one.worst_gap <= settings.goal;
+    let met = |one: &Candidate| one.1.failed == 0 && near_enough(&one.1);
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for steps in 1..=most {
+        for margin in margins {
+            candidates.push(measured(
+                plans,
+                problem,
+                tests,
+                (steps, *margin, None),
+                session,
+            )?);
+        }
+        if candidates.iter().any(met) {
+            break;
+        }
+    }
+    let known = candidates.iter().find(|one| met(one));
+    let known = known.map(|one| (one.1.steps, one.1.margin));
+    let tried = match known {
+        _ if first.exact => Vec::new(),
+        // As soon as no tested answer searches: it is for x unlike them.
+        Some(known) => vec![known],
+        // Fewer steps are cheaper; more leave fewer answers to a search.
+        None if most > 1 => vec![(1, 0.0), (most, 0.0)],
+        None => vec![(1, 0.0)],
+    };
+    for (steps, margin) in tried {
+        for near in NEAR {
+            let candidate = (steps, margin, Some(near));
+            candidates.push(measured(plans, problem, tests, candidate, session)?);
+            let last = &candidates[candidates.len() - 1].1;
+            let done = match known {
+                Some(_) => last.searched > 0,
+                None => near_enough(last) || last.searched == last.tested,
+            };
+            if done {
                 break;
             }
         }
-        let known = candidates.iter().find(|one| met(one));
-        let known = known.map(|one| (one.1.steps, one.1.margin));
-        let tried = match known {
-            _ if self.weights.exact => Vec::new(),
-            // As soon as no tested answer searches: it is for x unlike them.
-            Some(known) => vec![known],
-            None => (1..=most).map(|steps| (steps, 0.0)).collect(),
-        };
-        for (steps, margin) in tried {
-            for near in NEAR {
-                let candidate = (steps, margin, Some(near));
-                candidates.push(self.measured(problem, tests, candidate, session)?);
-                let last = &candidates[candidates.len() - 1].1;
-                let done = match known {
-                    Some(_) => last.searched > 0,
-                    None => near_enough(last),
-                };
-                if done {
-                    break;
-                }
-            }
-        }
-        let all = candidates.iter().map(|one| one.1.clone()).collect();
-        // Searches and pulls take longer than steps.
-        let key = |one: &Candidate| {
-            let near_enough = near_enough(&one.1);
-            let longer = match near_enough {
-                true => (one.1.searched, one.1.pulled, one.1.steps),
-                false => (0, 0, 0),
-            };
-            (one.1.failed, !near_enough, longer)
-        };
-        let best = candidates.into_iter().min_by(|a, b| {
-            let gap = |one: &Candidate| match near_enough(&one.1) {
-                true => 0.0,
-                false => one.1.worst_gap,
-            };
-            let near = |one: &Candidate| one.1.near.unwrap_or(f64::INFINITY);
-            let order = key(a).cmp(&key(b));
-            let order = order.then(gap(a).total_cmp(&gap(b)));
-            order.then(near(a).total_cmp(&near(b)))
-        });
-        // There is at least one number of steps and one margin.
-        let best = best.ok_or(TrainError::Infeasible {
-            failed: 0,
-            tried: 0,
-        })?;
-        Ok((best, all))
     }
+    let all = candidates.iter().map(|one| one.1.clone()).collect();
+    // Searches and pulls take longer than steps.
+    let key = |one: &Candidate| {
+        let near_enough = near_enough(&one.1);
+        let longer = match near_enough {
+            true => (one.1.searched, one.1.pulled, one.1.steps),
+            false => (0, 0, 0),
+        };
+        (one.1.failed, !near_enough, longer)
+    };
+    let best = candidates.into_iter().min_by(|a, b| {
+        let gap = |one: &Candidate| match near_enough(&one.1) {
+            true => 0.0,
+            false => one.1.worst_gap,
+        };
+        let near = |one: &Candidate| one.1.near.unwrap_or(f64::INFINITY);
+        let order = key(a).cmp(&key(b));
+        let order = order.then(gap(a).total_cmp(&gap(b)));
+        order.then(near(a).total_cmp(&near(b)))
+    });
+    // There is at least one number of steps and one margin.
+    let best = best.ok_or(TrainError::Infeasible {
+        failed: 0,
+        tried: 0,
+    })?;
+    Ok((best, all))
+}
 
-    /// Weights with so many steps, a margin, and a length beyond which a search follows; and their measures.
-    fn measured(
-        &self,
-        problem: &Problem,
-        tests: &[Label],
-        (steps, margin, near): (usize, f64, Option<f64>),
-        session: &Session,
-    ) -> Result<Candidate, TrainError> {
-        if session.stopped() {
-            return Err(TrainError::Stopped);
-        }
-        let mut weights = self.weights.clone();
-        (weights.steps, weights.near) = (steps, near);
-        let units = self.rounding.iter().zip(&self.units);
-        weights.margins = units.map(|(least, unit)| margin * unit + least).collect();
-        let solver = Solver::new(weights, &**problem.functions())?;
-        let measured = measure(&solver, tests, margin);
-        let search = near.map_or(String::new(), |near| format!(", search beyond {near:e}"));
-        session.emit(&Event::Measured {
-            candidate: &format!("{steps} steps, margin {margin:e}{search}"),
-            figures: &measured.figures(),
-        });
-        Ok((solver.weights().clone(), measured))
+/// Weights with so many steps, a margin, and a length beyond which a search follows; and their measures.
+fn measured(
+    plans: &[Plan],
+    problem: &Problem,
+    tests: &[Label],
+    (steps, margin, near): (usize, f64, Option<f64>),
+    session: &Session,
+) -> Result<Candidate, TrainError> {
+    if session.stopped() {
+        return Err(TrainError::Stopped);
     }
+    let mut basins = plans.iter().map(|plan| plan.with((steps, margin, near)));
+    let first = basins.next();
+    let weights = SolverWeights {
+        others: basins.collect(),
+        // There is at least one.
+        ..first.unwrap_or_else(|| plans[0].weights.clone())
+    };
+    let solver = Solver::new(weights, &**problem.functions())?;
+    let measured = measure(&solver, tests, margin);
+    let search = near.map_or(String::new(), |near| format!(", search beyond {near:e}"));
+    session.emit(&Event::Measured {
+        candidate: &format!("{steps} steps, margin {margin:e}{search}"),
+        figures: &measured.figures(),
+    });
+    Ok((solver.weights().clone(), measured))
 }
 
 /// Weights, and what was measured of them.
@@ -508,7 +605,7 @@ fn is_constant(reduced: &Reduced<'_>, jacobian: &[f64], labels: &[Label]) -> boo
 }
 
 /// Constraints that are active in a label, or that a step without constraints would come near to.
-fn watched(reduced: &Reduced<'_>, labels: &[Label], white: &[f64], metric: &Metric) -> Vec<usize> {
+fn watched(reduced: &Reduced<'_>, basin: &Around<'_>) -> Vec<usize> {
     /// How near, as a part of the way that the step goes in the metric.
     const NEAR: f64 = 0.5;
     let (rows, free) = (reduced.rows(), reduced.free());
@@ -516,13 +613,13 @@ fn watched(reduced: &Reduced<'_>, labels: &[Label], white: &[f64], metric: &Metr
         return (0..rows).filter(|row| is_bounded(reduced, *row)).collect();
     }
     let mut seen = vec![false; rows];
-    for label in labels {
+    for label in basin.labels {
         let mut point = reduced.point(label.y.clone(), &label.x);
         let gradient = reduced.gradient(&mut point, &label.x, &vec![0.0; rows]);
         let mut descent = reduced.along(&gradient);
-        metric.factor.forward(&mut descent);
+        basin.metric.factor.forward(&mut descent);
         let way = NEAR * dot(&descent, &descent).sqrt();
-        let values = point.constraints.iter().zip(white.chunks_exact(free));
+        let values = point.constraints.iter().zip(basin.white.chunks_exact(free));
         for (seen, (value, row)) in seen.iter_mut().zip(values) {
             let after = value - dot(row, &descent);
             let length = dot(row, row).sqrt();
