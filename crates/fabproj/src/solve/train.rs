@@ -487,10 +487,11 @@ fn choose(
             true => 0.0,
             false => one.1.worst_gap,
         };
-        let near = |one: &Candidate| one.1.near.unwrap_or(f64::INFINITY);
+        // A shorter last step takes more steps; without a length, nothing is searched for x unlike those here.
+        let near = |one: &Candidate| one.1.near.unwrap_or(0.0);
         let order = key(a).cmp(&key(b));
         let order = order.then(gap(a).total_cmp(&gap(b)));
-        order.then(near(a).total_cmp(&near(b)))
+        order.then(near(b).total_cmp(&near(a)))
     });
     // There is at least one number of steps and one margin.
     let best = best.ok_or(TrainError::Infeasible {
