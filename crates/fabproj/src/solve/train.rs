@@ -133,7 +133,10 @@ pub(super) fn fit_structured(
     session.emit(&Event::Stage {
         name: "metric, start and anchor",
     });
-    let learned = x.iter().position(|x| *x == tests[0].x).unwrap_or(x.len());
+    // Rows of x may be equal, so that tests are told from the others by their place.
+    let mut solved =
+        (0..x.len()).filter(|place| branches.iter().any(|found| found[*place].is_ok()));
+    let learned = solved.nth(labels.len()).unwrap_or(x.len());
     let learned = branches.iter().map(|found| known(&found[..learned]));
     let plans = Plan::all(problem, &reduced, &learned.collect::<Vec<_>>(), &x);
     let (chosen, candidates) = choose(&plans, problem, tests, settings, session)?;

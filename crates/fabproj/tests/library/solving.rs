@@ -173,6 +173,35 @@ fn many_more_rows_than_dimensions_with_a_cost_that_varies() {
 }
 
 #[test]
+fn x_may_be_missing_or_always_the_same() {
+    // The point of a disc nearest to (1, 2).
+    let functions = |x_dim| {
+        FnFunctions::new([2, x_dim, 1], |y, _, constraints| {
+            constraints[0] = y[0] * y[0] + y[1] * y[1] - 1.0;
+            (y[0] - 1.0).powi(2) + (y[1] - 2.0).powi(2)
+        })
+    };
+    let bounds = [(-2.0, 2.0); 2];
+    let without = Problem::new("disc", functions(0)).with_bounds(bounds);
+    let same = Problem::new("disc", functions(1)).with_bounds(bounds);
+    for (problem, x) in [
+        (without, vec![]),
+        (same.with_x_rows(vec![0.5; 40]), vec![0.5]),
+    ] {
+        let mut settings = SolveSettings::default();
+        settings.labels = 20;
+        let model = solve::train(&problem, &settings).unwrap();
+        let (y, answer) = model.solver(&problem).unwrap().solve(&x).unwrap();
+        assert!(answer.outcome.is_verified());
+        let optimum = [1.0 / 5.0_f64.sqrt(), 2.0 / 5.0_f64.sqrt()];
+        assert!(
+            (y[0] - optimum[0]).abs() + (y[1] - optimum[1]).abs() < 1e-4,
+            "{y:?}"
+        );
+    }
+}
+
+#[test]
 fn bounds_and_rows_of_data() {
     // The point of a box nearest to x, where x comes as rows.
     let functions = FnFunctions::new([3, 3, 0], |y, x, _| {
