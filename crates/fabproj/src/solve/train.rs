@@ -127,17 +127,16 @@ pub(super) fn fit_structured(
         branches = several.unwrap_or(branches);
     }
     // The last ones test; what has no optimum is left out of both.
-    let best = best_of(&branches);
+    let (places, best) = best_of(&branches);
     let tests = tests.min(best.len() / 3).max(1);
     let (labels, tests) = best.split_at(best.len() - tests);
     session.emit(&Event::Stage {
         name: "metric, start and anchor",
     });
-    // Rows of x may be equal, so that tests are told from the others by their place.
-    let mut solved =
-        (0..x.len()).filter(|place| branches.iter().any(|found| found[*place].is_ok()));
-    let learned = solved.nth(labels.len()).unwrap_or(x.len());
-    let learned = branches.iter().map(|found| known(&found[..learned]));
+    // Rows of x may be equal: tests are told from labels by their place.
+    let first_test = places[labels.len()];
+    let learned = branches.iter().map(|found| known(&found[..first_test]));
+    let learned = learned.filter(|labels| !labels.is_empty());
     let plans = Plan::all(problem, &reduced, &learned.collect::<Vec<_>>(), &x);
     let (chosen, candidates) = choose(&plans, problem, tests, settings, session)?;
     let active_sets: std::collections::BTreeSet<Vec<usize>> = labels.iter().map(active).collect();
@@ -165,17 +164,16 @@ fn known(branch: &[Found]) -> Vec<Label> {
     branch.iter().flatten().cloned().collect()
 }
 
-/// The best optimum at every x that has one.
-fn best_of(branches: &[Branch]) -> Vec<Label> {
+/// Numbers of the x that have an optimum, and the best one at each.
+fn best_of(branches: &[Branch]) -> (Vec<usize>, Vec<Label>) {
     let at = |place: usize| {
         let found = branches
             .iter()
             .filter_map(|branch| branch[place].as_ref().ok());
-        found
-            .min_by(|a, b| a.objective.total_cmp(&b.objective))
-            .cloned()
+        let best = found.min_by(|a, b| a.objective.total_cmp(&b.objective))?;
+        Some((place, best.clone()))
     };
-    (0..branches[0].len()).filter_map(at).collect()
+    (0..branches[0].len()).filter_map(at).unzip()
 }
 
 /// Searches at all x, in batches after which the training can be stopped and resumed.

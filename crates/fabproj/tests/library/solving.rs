@@ -458,13 +458,37 @@ fn the_search_does_not_end_where_it_begins() {
     }
 }
 
-#[test]
-fn a_certificate_sees_what_a_local_optimum_misses() {
-    // One optimum at each end; all labels begin at that of the first x, where the left one is better.
+/// One optimum at each end; the sign of x says which is better.
+fn two_ends() -> Problem {
     let text = "y = 1\nbounds = [-1.0, 1.0]\nx = 1\nx_bounds = [-1.0, 1.0]\n[objective]\n\
                 minimise = \"0.2 * x[0] * y[0] + 0.5 - 0.5 * y[0]^2\"\n[[constraint]]\nexpr = \"y[0] <= 2\"\n";
-    let problem = Problem::from_toml(text).expect("a problem");
-    let mut model = solve::train(&problem, &structured()).expect("a solver");
+    Problem::from_toml(text).expect("a problem")
+}
+
+#[test]
+fn a_solver_answers_with_the_better_of_two_optima() {
+    let problem = two_ends();
+    let model = solve::train(&problem, &structured()).expect("a solver");
+    assert_eq!(model.weights().others.len(), 1);
+    let solver = model.solver(&problem).expect("weights that run");
+    for (x, best) in [(-0.9, 1.0), (-0.1, 1.0), (0.1, -1.0), (0.9, -1.0)] {
+        let (y, answer) = solver.solve(&[x]).expect("one x");
+        assert!(answer.outcome.is_verified());
+        assert!((y[0] - best).abs() < 1e-6, "{x}: {y:?}");
+    }
+    let bytes = model.to_bytes().expect("a file");
+    assert_eq!(
+        solve::SolverModel::from_bytes(&bytes).expect("a solver"),
+        model
+    );
+}
+
+#[test]
+fn a_certificate_sees_what_a_local_optimum_misses() {
+    let problem = two_ends();
+    // Where the left end is always the better one.
+    let narrow = problem.clone().with_x([(0.5, 1.0)]);
+    let mut model = solve::train(&narrow, &structured()).expect("a solver");
     let certificate = model
         .certify(&problem, &GapPlan::default())
         .expect("optima");
