@@ -62,7 +62,7 @@ pub struct Record {
     /// Names of the coordinates of x.
     #[serde(default)]
     pub x_names: Vec<String>,
-    /// The region that inputs come from; empty in files of earlier versions.
+    /// The region that inputs come from; empty where it is not known, as in files of earlier versions.
     #[serde(default)]
     pub bounds: Vec<Interval>,
     /// The region that x comes from.
@@ -92,6 +92,15 @@ struct SetRecord {
     hash: String,
 }
 
+/// Intervals, if all of them are finite: JSON has no other numbers.
+fn known(intervals: Vec<Interval>) -> Vec<Interval> {
+    let finite = |(low, high): &Interval| low.is_finite() && high.is_finite();
+    match intervals.iter().all(finite) {
+        true => intervals,
+        false => Vec::new(),
+    }
+}
+
 impl Record {
     /// The record of weights that no recipe of this library has trained.
     fn of(set: &dyn Set) -> Self {
@@ -102,8 +111,8 @@ impl Record {
             set: SetRecord { description, hash },
             names: set.names(),
             x_names: set.x_names(),
-            bounds: set.bounds(),
-            x_bounds: set.x_bounds(),
+            bounds: known(set.bounds()),
+            x_bounds: known(set.x_bounds()),
             recipe: String::new(),
             seed: 0,
             settings: Value::Null,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fabproj::core::RawOutcome;
 use fabproj::core::{Activation, Anchor, Chart, Frame, LatentSet, Layer, Network, Weights};
-use fabproj::set::built_in;
+use fabproj::set::{FnSet, built_in};
 use fabproj::{FileError, Model};
 use serde_json::json;
 
@@ -179,6 +179,20 @@ fn a_later_format_asks_for_an_update() -> Result<(), Box<dyn Error>> {
     let error = Model::load(&path).expect_err("a later version");
     assert!(matches!(error, FileError::TooNew { .. }));
     assert!(error.to_string().contains("format version 7"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_region_without_end_is_not_recorded() -> Result<(), Box<dyn Error>> {
+    let everything = [(f64::NEG_INFINITY, f64::INFINITY); 2];
+    let plane = FnSet::new("plane", everything, |_, _| true);
+    let latent = LatentSet::Ball {
+        radius: 1.0,
+        smooth: None,
+    };
+    let model = Model::new(Weights::identity(2, latent), &plane)?;
+    assert!(model.record().bounds.is_empty());
+    assert_eq!(Model::from_bytes(&model.to_bytes()?)?, model);
     Ok(())
 }
 
