@@ -3,11 +3,12 @@
 use rayon::prelude::*;
 
 use super::checkpoint::Found;
+use super::choose::relative_gap;
 use super::label;
 use super::pilot::{Pilot, Starts};
 use super::reduced::Reduced;
 use super::settings::SolveSettings;
-use super::train::{Branch, relative_gap};
+use super::train::Branch;
 use crate::train::{Event, Session, TrainError};
 
 /// x at which other starts are tried, and starts at each; fewer x where a search takes long, for more than 50 free

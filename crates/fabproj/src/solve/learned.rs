@@ -5,10 +5,10 @@ use fabproj_core::{AffineMap, Projector, Proposer, SolverWeights};
 
 use super::black_box::Feasible;
 use super::network::Task;
+use super::plan::square;
 use super::problem::Problem;
 use super::reduced::Reduced;
 use super::settings::SolveSettings;
-use super::train::square;
 use crate::train::{Event, Session, Settings, TrainError, train_weights};
 
 /// The first step downhill of an answer, in units of the set's size.

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::checkpoint::Found;
 use super::label::{self, Label, NoLabel};
 use super::linear::Cholesky;
+use super::plan::mean;
 use super::reduced::Reduced;
-use super::train::mean;
 use crate::train::{Session, TrainError};
 
 /// x that are tried before giving up.

@@ -7,12 +7,12 @@ use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
 use super::affine::apply;
+use super::choose::{Measured, relative_gap};
 use super::label::{self, Hessian};
 use super::pilot::Starts;
 use super::problem::Problem;
 use super::reduced::Reduced;
 use super::settings::Tool;
-use super::train::{Measured, relative_gap};
 use crate::set::SetError;
 use crate::train::{Session, TrainError};
 

@@ -3,11 +3,12 @@
 use fabproj_core::{Functions, Solver, SolverWeights};
 
 use super::black_box::Feasible;
+use super::choose::Measured;
 use super::learned;
 use super::problem::Problem;
 use super::reference::Reference;
 use super::settings::{SolveSettings, Tool};
-use super::train::{Measured, SolveSummary, fit_structured};
+use super::train::{SolveSummary, fit_structured};
 use crate::train::{Event, Session, TrainError};
 
 /// The learned tool is tried up to so many free coordinates of y.
