@@ -5,7 +5,7 @@ use fabproj_core::{
     Activation, AffineMap, Functions, Membership, Projector, RawOutcome, Tape as ProjectorTape,
 };
 use fabproj_nn::state::{RandomState, State};
-use fabproj_nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, Tape, clip_norm};
+use fabproj_nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, Tape, clip_norm, soft_minimum};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
@@ -33,8 +33,6 @@ const CLIP: f32 = 5.0;
 const STAY: f32 = 0.05;
 /// Weight of the distance between a proposal that leads outside and a feasible answer.
 const WITHDRAW: f64 = 1.0;
-/// Share of the loss that every head gets, so that none dies.
-const EVERY_HEAD: f32 = 0.02;
 /// Standard deviation of the heads' first offsets, in units of the set's size.
 const SPREAD: f32 = 0.7;
 /// Slopes below this part of the usual one do not make the loss larger.
@@ -382,22 +380,6 @@ impl Batch {
             self.delta[from + i] = (share * away) as f32;
             self.gradients[from + i] = 0.0;
         }
-    }
-}
-
-/// Weights that are largest for the smallest loss; every head keeps a little, and one alone has it all.
-fn soft_minimum(losses: &[f32], temperature: f32, weights: &mut [f32]) {
-    if weights.len() == 1 {
-        return weights.fill(1.0);
-    }
-    let least = losses.iter().copied().fold(f32::INFINITY, f32::min);
-    for (weight, loss) in weights.iter_mut().zip(losses) {
-        *weight = ((least - loss) / temperature).exp();
-    }
-    let sum: f32 = weights.iter().sum();
-    let even = EVERY_HEAD / losses.len() as f32;
-    for weight in weights {
-        *weight = *weight / sum + even;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Training of solver networks by the objective itself.
 
-use fabproj_nn::Cosine;
+use fabproj_nn::{Cosine, soft_minimum};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
@@ -11,9 +11,6 @@ use super::{Correction, Features, SolverNet};
 use crate::StudyError;
 use crate::method::{Polish, Task};
 use crate::problem::{MOST, Objective, Problem, norm, widen};
-
-/// Share of the loss that every head gets, so that none dies.
-const EVERY_HEAD: f32 = 0.02;
 
 /// Settings of the training; the defaults are ours, [`plain`](Self::plain) ones those of the paper's
 /// baselines.
@@ -313,22 +310,6 @@ impl Batch {
     }
 }
 
-/// Weights that are largest for the smallest loss; every head keeps a little, and one alone has it all.
-fn soft_minimum(losses: &[f32], temperature: f32, weights: &mut [f32]) {
-    if weights.len() == 1 {
-        return weights.fill(1.0);
-    }
-    let least = losses.iter().copied().fold(f32::INFINITY, f32::min);
-    for (weight, loss) in weights.iter_mut().zip(losses) {
-        *weight = ((least - loss) / temperature).exp();
-    }
-    let sum: f32 = weights.iter().sum();
-    let even = EVERY_HEAD / losses.len() as f32;
-    for weight in weights {
-        *weight = *weight / sum + even;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -420,15 +401,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn the_best_head_gets_nearly_all_the_weight_and_none_gets_nothing() {
-        let mut weights = [0.0; 3];
-        soft_minimum(&[0.5, 0.1, 0.9], 1e-3, &mut weights);
-        assert!((weights[1] - 1.0 - EVERY_HEAD / 3.0).abs() < 1e-6);
-        assert!(weights.iter().all(|weight| *weight > 0.0));
-        soft_minimum(&[7.0], 1e-3, &mut weights[..1]);
-        assert_eq!(weights[0], 1.0);
     }
 }
