@@ -1,5 +1,7 @@
 //! Power flow: injections, their derivatives, and the state that gives the wanted ones.
 
+use fabproj::core::vector::times;
+
 use super::{Grid, MAX_BUSES};
 
 /// Mismatch of power, per unit, at which a power flow is solved.
@@ -124,25 +126,16 @@ impl Grid {
             if most.is_nan() || most > 1e3 {
                 break;
             }
-            for (place, inverse) in self.inverse.chunks_exact(size).enumerate() {
-                state[self.entry(place)] -= dot(inverse, error);
+            let mut change = [0.0; 2 * MAX_BUSES];
+            let change = &mut change[..size];
+            times(&self.inverse, error, change);
+            for (place, change) in change.iter().enumerate() {
+                state[self.entry(place)] -= change;
             }
         }
         state[self.buses] = 0.0;
         false
     }
-}
-
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..8 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f64>() + rest
 }
 
 /// The inverse by elimination with pivots; `None` for a singular matrix.

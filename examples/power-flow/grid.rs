@@ -14,6 +14,7 @@
 //! product with a matrix. Derivatives go through the state by the implicit function theorem, with the same
 //! inverse and as many rounds as the error asks for.
 
+use fabproj::core::vector::{add_transposed_times, dot};
 use fabproj::solve::{Functions, Problem};
 
 mod branch;
@@ -22,7 +23,7 @@ mod flow;
 
 use branch::End;
 use case::{Branch, Case};
-use flow::{ROUNDS, dot, invert};
+use flow::{ROUNDS, invert};
 
 /// Error of derivatives, relative to the largest entry.
 const ACCURATE: f64 = 1e-9;
@@ -448,10 +449,7 @@ impl Functions for Grid {
                 break;
             }
             solution[..size].fill(0.0);
-            for (row, error) in self.inverse.chunks_exact(size).zip(&error[..size]) {
-                let pairs = solution[..size].iter_mut().zip(row);
-                pairs.for_each(|(solution, inverse)| *solution += error * inverse);
-            }
+            add_transposed_times(&self.inverse, &error[..size], &mut solution[..size]);
             for (place, change) in solution[..size].iter().enumerate() {
                 match self.moving.get(place) {
                     Some(bus) => alpha[*bus] -= change,

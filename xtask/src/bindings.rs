@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::check;
 use crate::metadata::Workspace;
 use crate::python::{Environment, FRAMEWORKS, PACKAGE, PACKAGE_BENCH, SAFETY};
-use crate::shell::{Skipped, cargo, step};
+use crate::shell::{Skipped, cargo, step, step_beside};
 
 /// The folder of the Python package, from the root.
 const PACKAGE_FOLDER: &str = "bindings/python";
@@ -19,7 +19,7 @@ const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let mut skipped = arguments.skipped();
     let workspace = Workspace::read()?;
-    steps(&workspace, &mut skipped)?;
+    Package::build(&workspace, &mut skipped)?.test()?;
     tract(&workspace)?;
     eprintln!("\n{}", skipped.summary("all tests of the bindings passed"));
     Ok(ExitCode::SUCCESS)
@@ -62,34 +62,51 @@ pub fn bench(arguments: &Bench) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the wheel once, and tests it with NumPy alone, beside the frameworks, and in Python 3.10.
-pub fn steps(workspace: &Workspace, skipped: &mut Skipped) -> Result<()> {
-    let everyday = Environment::prepare(&PACKAGE)?;
-    // The tests' profile: what they have compiled is used again.
-    let wheel = wheel(workspace, &everyday, "dev")?;
-    install(&everyday, &wheel)?;
-    step(
-        "types of the Python package",
-        everyday.module("mypy.stubtest").arg("fabproj._native"),
-    )?;
-    step(
-        "tests of the Python package",
-        &mut pytest(&everyday, "tests"),
-    )?;
-    match Environment::prepare(&FRAMEWORKS) {
-        Ok(environment) => frameworks(&environment, &wheel)?,
-        Err(error) => skipped.add(
-            "PyTorch, JAX, Gymnasium and ONNX Runtime",
-            &format!("{error:#}"),
-        )?,
+/// The wheel, and the environments that it is tested in.
+pub struct Package {
+    wheel: PathBuf,
+    everyday: Environment,
+    frameworks: Option<Environment>,
+    safety: Option<Environment>,
+}
+
+impl Package {
+    /// Builds the wheel. Environments that cannot be had here are skipped.
+    pub fn build(workspace: &Workspace, skipped: &mut Skipped) -> Result<Self> {
+        let everyday = Environment::prepare(&PACKAGE)?;
+        let mut optional = |packages, name| match Environment::prepare(packages) {
+            Ok(environment) => Ok(Some(environment)),
+            Err(error) => skipped.add(name, &format!("{error:#}")).map(|()| None),
+        };
+        Ok(Self {
+            frameworks: optional(&FRAMEWORKS, "PyTorch, JAX, Gymnasium and ONNX Runtime")?,
+            safety: optional(&SAFETY, "Safety Gymnasium")?,
+            // The tests' profile: what they have compiled is used again.
+            wheel: wheel(workspace, &everyday, "dev")?,
+            everyday,
+        })
     }
-    match Environment::prepare(&SAFETY) {
-        Ok(environment) => {
-            install(&environment, &wheel)?;
-            let mut tests = pytest(&environment, "safety");
-            step("tests in Safety Gymnasium", &mut tests)
+
+    /// Tests the wheel with NumPy alone, beside the frameworks, and in Python 3.10. Needs no cargo, so that it
+    /// can run beside it.
+    pub fn test(&self) -> Result<()> {
+        install(&self.everyday, &self.wheel)?;
+        let mut types = self.everyday.module("mypy.stubtest");
+        step_beside("types of the Python package", types.arg("fabproj._native"))?;
+        let mut tests = pytest(&self.everyday, "tests");
+        step_beside("tests of the Python package", &mut tests)?;
+        if let Some(environment) = &self.frameworks {
+            install(environment, &self.wheel)?;
+            let mut tests = pytest(environment, "frameworks");
+            without_cuda(environment, &mut tests)?;
+            step_beside("tests beside the frameworks", &mut tests)?;
         }
-        Err(error) => skipped.add("Safety Gymnasium", &format!("{error:#}")),
+        if let Some(environment) = &self.safety {
+            install(environment, &self.wheel)?;
+            let mut tests = pytest(environment, "safety");
+            step_beside("tests in Safety Gymnasium", &mut tests)?;
+        }
+        Ok(())
     }
 }
 
@@ -123,7 +140,7 @@ fn install(environment: &Environment, wheel: &Path) -> Result<()> {
         "--force-reinstall",
         "--no-deps",
     ];
-    step(
+    step_beside(
         "installation of the wheel",
         environment.module("pip").args(options).arg(wheel),
     )
@@ -138,20 +155,13 @@ fn pytest(environment: &Environment, folder: &str) -> Command {
     tests
 }
 
-fn frameworks(environment: &Environment, wheel: &Path) -> Result<()> {
-    install(environment, wheel)?;
-    let mut tests = pytest(environment, "frameworks");
-    without_cuda(environment, &mut tests)?;
-    step("tests beside the frameworks", &mut tests)
-}
-
 /// Lets a program load PyTorch where CUDA's libraries are missing.
 fn without_cuda(environment: &Environment, program: &mut Command) -> Result<()> {
     if cfg!(target_os = "linux") {
         let bin = environment.interpreter().parent().unwrap_or(Path::new("."));
         let libraries = bin.with_file_name("no-cuda");
         let script = format!("{PACKAGE_FOLDER}/cpu_torch.py");
-        step(
+        step_beside(
             "PyTorch without CUDA",
             environment.script(&script).arg(&libraries),
         )?;

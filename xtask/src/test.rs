@@ -1,33 +1,55 @@
 //! Everything that CI runs. The tests come last, so that their summary closes the output.
 
+use std::panic::resume_unwind;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::Result;
 
+use crate::bindings::Package;
 use crate::metadata::Workspace;
 use crate::python::{self, Environment};
 use crate::shell::{cargo, executable, has_cargo_command, step};
-use crate::{bindings, check, features};
+use crate::{check, features};
 
 pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let start = Instant::now();
     let mut skipped = arguments.skipped();
     let workspace = Workspace::read()?;
+    // Downloads need little of the processor.
+    let downloads = thread::spawn(download);
     let features = features::all(&mut skipped)?;
     check::steps(&workspace, &features, &mut skipped)?;
     no_std(&workspace)?;
+    // It has no result: what failed is tried again, and told, where it is needed.
+    let _ = downloads.join();
     python_consumers(&workspace, &features)?;
+    let package = Package::build(&workspace, &mut skipped)?;
+    let beside = thread::spawn(move || package.test());
     let doc_tests = ["test", "--workspace", "--doc"];
     step("doc tests", cargo(&doc_tests).args(&features))?;
-    bindings::steps(&workspace, &mut skipped)?;
-    tests(&features)?;
+    let tested = tests(&features);
+    beside.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+    tested?;
     let seconds = start.elapsed().as_secs_f64();
     eprintln!(
         "\n{}",
         skipped.summary(&format!("all tests passed in {seconds:.0} s"))
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prepares the Python environments.
+fn download() {
+    for packages in [
+        &python::TEST,
+        &python::PACKAGE,
+        &python::FRAMEWORKS,
+        &python::SAFETY,
+    ] {
+        let _ = Environment::prepare(packages);
+    }
 }
 
 /// A program without the standard library that links fabproj-core and checks one projection.

@@ -48,6 +48,7 @@ mod projector;
 mod real;
 mod solver;
 mod validate;
+pub mod vector;
 mod weights;
 mod workspace;
 

@@ -9,7 +9,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::vector::{add, dot, largest};
+use crate::vector::{add, dot, largest};
 
 /// Rounds of the primal-dual method before the finite one takes over. From a cold start it needed at most 8
 /// in 6,500 programs of 10 to 90 rows; where it cycles, more rounds do not help.

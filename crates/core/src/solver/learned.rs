@@ -5,13 +5,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::run::violation;
-use super::vector::{add, affine, dot};
 use super::{Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace};
 use crate::buffer::Buffer;
 use crate::dense::{PackedNetwork, Scratch};
 use crate::outcome::RawOutcome;
 use crate::projector::Projector;
 use crate::validate::WeightsError;
+use crate::vector::{add, affine, dot};
 use crate::weights::{Network, Weights};
 use crate::workspace::Workspace;
 

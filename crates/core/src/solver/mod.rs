@@ -9,7 +9,6 @@ mod run;
 mod search;
 #[cfg(test)]
 mod tests;
-mod vector;
 mod weights;
 
 use alloc::vec;

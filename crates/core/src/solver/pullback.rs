@@ -10,10 +10,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::learned::Packed;
-use super::vector::{add, dot, largest};
 use super::{Answer, Functions, Solver, SolverWorkspace};
 use crate::projector::CallError;
 use crate::projector::call::length;
+use crate::vector::{add, dot, largest};
 
 /// Step of central differences, as a part of the numbers' size: the cube root of the rounding error.
 const DIFFERENCE: f64 = 6e-6;

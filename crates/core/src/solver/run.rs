@@ -1,8 +1,8 @@
 //! One answer.
 
 use super::active_set::Ending;
-use super::vector::{add, affine, dot, largest};
 use super::{Answer, Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace};
+use crate::vector::{add, affine, dot, largest};
 
 /// Steps beyond the trained number, where these end outside the set and far from it.
 const MORE_STEPS: usize = 6;

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 
 use super::active_set::{ActiveSet, Ending};
 use super::run::{Basin, violation};
-use super::vector::{add, dot, largest};
 use super::{Functions, SolverWeights, SolverWorkspace};
+use crate::vector::{add, dot, largest};
 
 /// Rounds before a search is given up.
 const ROUNDS: usize = 40;

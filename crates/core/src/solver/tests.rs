@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::active_set::{ActiveSet, Ending};
-use super::vector::{affine, dot};
+use crate::vector::{affine, dot};
 
 /// A stream of numbers between -1 and 1.
 fn numbers(seed: u64) -> impl FnMut() -> f64 {

@@ -1,11 +1,11 @@
 //! Affine maps of x: the start of an answer, its multipliers, and a point inside the set.
 
+use fabproj_core::vector::dot;
 use fabproj_core::{ActiveSet, AffineMap, Ending, SolverWeights};
 use rayon::prelude::*;
 
 use super::label::Label;
 use super::linear::fit;
-use super::quadratic::dot;
 use super::reduced::Reduced;
 
 /// Depths of the anchor that are tried, as parts of the spread of the optima in the metric.

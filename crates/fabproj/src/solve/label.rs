@@ -1,8 +1,8 @@
 //! Optima for training: sequential quadratic programming from any start.
 
+use fabproj_core::vector::dot;
 use fabproj_core::{ActiveSet, Ending};
 
-use super::quadratic::dot;
 use super::reduced::{Metric, Point, Reduced, gram};
 
 /// Steps before a label is given up.

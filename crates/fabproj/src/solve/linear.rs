@@ -1,6 +1,6 @@
 //! Dense linear algebra of small systems.
 
-use super::quadratic::dot;
+use fabproj_core::vector::dot;
 
 /// A symmetric positive definite matrix as L Lᵀ.
 #[derive(Clone, Debug)]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use fabproj_core::vector::dot;
 use fabproj_core::{AffineMap, SolverWeights};
 use rayon::prelude::*;
 
 use super::affine::{anchor, multipliers, start};
 use super::label::Label;
 use super::problem::Problem;
-use super::quadratic::dot;
 use super::reduced::{Metric, Point, Reduced, gram};
 
 /// Labels that the metric is averaged over: more change it little.

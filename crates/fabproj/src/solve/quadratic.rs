@@ -1,6 +1,7 @@
 //! Quadratic objectives with linear constraints.
 
 use fabproj_core::Functions;
+use fabproj_core::vector::{add_transposed_times, dot, times};
 
 use crate::set::{SetError, finite, length};
 
@@ -104,13 +105,6 @@ impl Quadratic {
         Ok(self)
     }
 
-    /// out_i = row_i · y
-    fn rows_times(&self, y: &[f64], out: &mut [f64]) {
-        for (out, normal) in out.iter_mut().zip(self.normals.chunks_exact(y.len())) {
-            *out = dot(normal, y);
-        }
-    }
-
     /// A coordinate of p + P x.
     fn linear(&self, row: usize, x: &[f64]) -> f64 {
         let by_x = self.linear_by_x.get(row * x.len()..(row + 1) * x.len());
@@ -132,7 +126,7 @@ impl Functions for Quadratic {
     }
 
     fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], _: &mut [f64]) -> f64 {
-        self.rows_times(y, constraints);
+        times(&self.normals, y, constraints);
         for (row, (value, limit)) in constraints.iter_mut().zip(&self.limits).enumerate() {
             let by_x = self.limits_by_x.get(row * x.len()..(row + 1) * x.len());
             *value -= limit + by_x.map_or(0.0, |by_x| dot(by_x, x));
@@ -155,29 +149,10 @@ impl Functions for Quadratic {
             };
             *gradient = curved + self.linear(row, x);
         }
-        let rows = self.normals.chunks_exact(y.len()).zip(weights);
-        for (normal, weight) in rows.filter(|(_, weight)| **weight != 0.0) {
-            for (gradient, normal) in gradient.iter_mut().zip(normal) {
-                *gradient += weight * normal;
-            }
-        }
+        add_transposed_times(&self.normals, weights, gradient);
     }
 
     fn slopes(&self, _: &[f64], _: &[f64], direction: &[f64], slopes: &mut [f64], _: &mut [f64]) {
-        self.rows_times(direction, slopes);
+        times(&self.normals, direction, slopes);
     }
-}
-
-/// Σ a_i b_i in eight sums, so that the compiler may use wide registers.
-#[inline]
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..8 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f64>() + rest
 }

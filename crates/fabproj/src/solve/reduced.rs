@@ -1,10 +1,10 @@
 //! A problem without its equations.
 
 use fabproj_core::Functions;
+use fabproj_core::vector::dot;
 
 use super::linear::{Cholesky, complement};
 use super::problem::Problem;
-use super::quadratic::dot;
 use crate::set::{Interval, SetError, independent};
 
 /// Step of differences of gradients, as a part of the size of y.

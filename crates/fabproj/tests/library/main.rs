@@ -2,6 +2,7 @@
 
 mod built_in_sets;
 mod examples;
+mod instances;
 #[cfg(all(feature = "csv", feature = "npz", feature = "parquet"))]
 mod labelled_files;
 mod learned_set;

@@ -8,12 +8,7 @@ use fabproj::solve::{
 use fabproj::{Checkpoints, Event, FileError, Model, Session, TrainError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-#[path = "../../benches/instances/mod.rs"]
-mod instances;
-#[path = "../../benches/instances/reference.rs"]
-mod reference;
-
-use instances::{Family, RandomState};
+use super::instances::{Family, RandomState, clarabel};
 
 /// Answers at x of the family's own data set.
 fn check(family: &Family, worst_allowed: f64) -> SolverModel {
@@ -33,8 +28,7 @@ fn check(family: &Family, worst_allowed: f64) -> SolverModel {
         assert_eq!(objective, answer.objective);
         assert!(constraints.iter().all(|value| *value <= 0.0));
         if !family.sine {
-            let optimum =
-                reference::clarabel(family, x, 1e-9).expect("a problem that can be solved");
+            let optimum = clarabel(family, x, 1e-9).expect("a problem that can be solved");
             let gap = (objective - optimum) / optimum.abs();
             assert!(gap < worst_allowed && gap > -1e-7, "{gap:e}");
         }

@@ -4,7 +4,7 @@ use fabproj::set::Equation;
 use fabproj::solve::{Functions, Problem};
 
 use super::catalogue::Kind;
-use super::linear::{add, dot, dot3, solve_rows};
+use super::linear::{add, dot, dot3, solve_rows, times};
 use super::random_state::RandomState;
 
 /// Minimise ½ Σ q_i y_i² + Σ p_i y_i (or p_i sin y_i) + norm ‖y‖ with A y = x and inequality rows.
@@ -286,10 +286,8 @@ impl Rows {
     fn values(&self, y: &[f64], x: &[f64], values: &mut [f64], memory: &mut [f64]) {
         match self {
             Self::Linear { g, h } => {
-                let rows = g.chunks_exact(y.len()).zip(h);
-                for (value, (row, limit)) in values.iter_mut().zip(rows) {
-                    *value = dot(row, y) - limit;
-                }
+                times(g, y, values);
+                add(values, -1.0, h);
             }
             Self::Quadratic { g, h, curvature } => {
                 let rows = g.chunks_exact(y.len()).zip(curvature.chunks_exact(y.len()));
@@ -307,29 +305,29 @@ impl Rows {
                     pairs.for_each(|(sine, y)| *sine = y.sin());
                     &*memory
                 };
-                let rows = g.chunks_exact(y.len()).zip(h).zip(x.iter().cycle());
-                for (value, ((row, limit), x)) in values.iter_mut().zip(rows) {
-                    *value = dot(row, sines) - limit * x.cos();
+                times(g, sines, values);
+                for (value, (limit, x)) in values.iter_mut().zip(h.iter().zip(x.iter().cycle())) {
+                    *value -= limit * x.cos();
                 }
             }
             Self::Cones { g, h, c, d } => {
-                let height = h.len() / d.len();
-                for (i, value) in values.iter_mut().enumerate() {
-                    let matrix = g[i * height * y.len()..].chunks_exact(y.len());
-                    let offset = &h[i * height..][..height];
-                    let mut square = 0.0;
-                    for (place, (row, offset)) in matrix.zip(offset).enumerate() {
-                        let image = dot(row, y) + offset;
-                        square += image * image;
-                        if let Some(kept) = memory.get_mut(i * height + place) {
-                            *kept = image;
-                        }
-                    }
-                    let length = square.sqrt();
-                    if let Some(kept) = memory.get_mut(h.len() + i) {
-                        *kept = length;
-                    }
-                    *value = length - dot(&c[i * y.len()..][..y.len()], y) - d[i];
+                let mut own = Vec::new();
+                let memory = if memory.is_empty() {
+                    own.resize(h.len() + d.len(), 0.0);
+                    &mut own[..]
+                } else {
+                    memory
+                };
+                let (images, lengths) = memory.split_at_mut(h.len());
+                times(g, y, images);
+                add(images, 1.0, h);
+                let images = images.chunks_exact(h.len() / d.len());
+                for (length, image) in lengths.iter_mut().zip(images) {
+                    *length = dot(image, image).sqrt();
+                }
+                times(c, y, values);
+                for (value, (length, d)) in values.iter_mut().zip(lengths.iter().zip(d)) {
+                    *value = length - *value - d;
                 }
             }
         }
@@ -373,9 +371,7 @@ impl Rows {
         let dim = y.len();
         match self {
             Self::Linear { g, .. } => {
-                for (slope, row) in slopes.iter_mut().zip(g.chunks_exact(dim)) {
-                    *slope = dot(row, direction);
-                }
+                times(g, direction, slopes);
             }
             Self::Quadratic { g, curvature, .. } => {
                 let rows = g.chunks_exact(dim).zip(curvature.chunks_exact(dim));
@@ -386,9 +382,7 @@ impl Rows {
             Self::Sine { g, .. } => {
                 let moved = y.iter().zip(direction).map(|(y, d)| y.cos() * d);
                 let moved: Vec<f64> = moved.collect();
-                for (slope, row) in slopes.iter_mut().zip(g.chunks_exact(dim)) {
-                    *slope = dot(row, &moved);
-                }
+                times(g, &moved, slopes);
             }
             Self::Cones { g, h, c, d } => {
                 let height = h.len() / d.len();

@@ -1,41 +1,6 @@
 //! Dense linear algebra of small systems.
 
-/// Σ a_i b_i in eight sums, so that the compiler may use wide registers.
-#[inline]
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..8 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f64>() + rest
-}
-
-/// Σ a_i b_i c_i
-#[inline]
-pub(super) fn dot3(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
-    let (a, a_rest) = a.as_chunks::<8>();
-    let ((b, b_rest), (c, c_rest)) = (b.as_chunks::<8>(), c.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for ((a, b), c) in a.iter().zip(b).zip(c) {
-        for lane in 0..8 {
-            sums[lane] += a[lane] * b[lane] * c[lane];
-        }
-    }
-    let rest = a_rest.iter().zip(b_rest).zip(c_rest);
-    sums.iter().sum::<f64>() + rest.map(|((a, b), c)| a * b * c).sum::<f64>()
-}
-
-/// a += factor · b
-#[inline]
-pub(super) fn add(a: &mut [f64], factor: f64, b: &[f64]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a += factor * b;
-    }
-}
+pub(super) use fabproj::core::vector::{add, dot, dot3, times};
 
 /// Solves matrix · v = side for each of several sides, with pivots. The matrix is regular.
 pub(super) fn solve_rows(mut matrix: Vec<Vec<f64>>, mut sides: Vec<Vec<f64>>) -> Vec<Vec<f64>> {

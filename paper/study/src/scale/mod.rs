@@ -19,7 +19,7 @@ mod linear;
 mod map;
 mod measured;
 mod net;
-#[path = "../../../../crates/fabproj/benches/instances/random_state.rs"]
+#[path = "../../../../crates/fabproj/tests/library/instances/random_state.rs"]
 mod random_state;
 mod ray;
 mod reference;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use fabproj_core::vector;
+
 /// A matrix of constants, row after row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Matrix {
@@ -49,40 +51,11 @@ impl Matrix {
     /// The product with a vector.
     #[inline]
     pub(super) fn times(&self, vector: &[f64], result: &mut [f64]) {
-        let rows = self.values.chunks_exact(self.columns);
-        for (result, row) in result.iter_mut().zip(rows) {
-            *result = dot(row, vector);
-        }
+        vector::times(&self.values, vector, result);
     }
 
     /// Adds the product of the transposed matrix with a vector.
     pub(super) fn add_transposed_times(&self, vector: &[f64], result: &mut [f64]) {
-        let rows = self.values.chunks_exact(self.columns);
-        for (weight, row) in vector.iter().zip(rows) {
-            // Not only faster: an infinite weight must not reach entries with zeros.
-            if *weight == 0.0 {
-                continue;
-            }
-            for (result, entry) in result.iter_mut().zip(row) {
-                *result += weight * entry;
-            }
-        }
+        vector::add_transposed_times(&self.values, vector, result);
     }
-}
-
-/// Sums that are kept side by side, so that the processor need not wait for each addition.
-const LANES: usize = 8;
-
-#[inline]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; LANES];
-    let (a_blocks, a_rest) = a.as_chunks::<LANES>();
-    let (b_blocks, b_rest) = b.as_chunks::<LANES>();
-    for (a, b) in a_blocks.iter().zip(b_blocks) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f64>() + rest
 }

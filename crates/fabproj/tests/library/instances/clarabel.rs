@@ -7,7 +7,7 @@ use clarabel::solver::{
 };
 use fabproj::solve::Functions;
 
-use super::instances::Family;
+use super::Family;
 
 /// The optimum of a family without sines at x; `None` if clarabel does not find it.
 pub fn clarabel(family: &Family, x: &[f64], tolerance: f64) -> Option<f64> {

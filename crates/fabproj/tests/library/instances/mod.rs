@@ -1,10 +1,13 @@
 //! Problems that papers measure themselves on, made from their seeds.
 
+use fabproj::core::vector::{add_transposed_times, dot, dot3, times};
 use fabproj::set::Equation;
 use fabproj::solve::{Functions, Problem};
 
+mod clarabel;
 mod random_state;
 
+pub use clarabel::clarabel;
 pub use random_state::RandomState;
 
 /// Minimise ½ Σ q_i y_i² + Σ p_i y_i (or p_i sin y_i) with A y = x and ½ Σ_j H_ij y_j² + G_i y ≤ h_i.
@@ -33,7 +36,7 @@ impl Family {
         let a = random.many(equations * dim, RandomState::normal);
         let x = random.many(10_000 * equations, RandomState::signed);
         let g = random.many(rows * dim, RandomState::normal);
-        let h = reach(&g, &a, dim, equations, 1.0);
+        let h = reach(&g, &a, dim, equations);
         let (curvature, x_limit) = (Vec::new(), 1.0);
         Self {
             q,
@@ -57,7 +60,7 @@ impl Family {
         let a = random.many(equations * dim, RandomState::signed);
         let x = random.many(2_000 * equations, |random| random.unit() - 0.5);
         let g = random.many(rows * dim, RandomState::signed);
-        let h = reach(&g, &a, dim, equations, 1.0);
+        let h = reach(&g, &a, dim, equations);
         let curvature = random.many(rows * dim, |random| 0.1 * random.unit());
         Self {
             q,
@@ -116,9 +119,9 @@ impl Functions for Family {
     }
 
     fn values(&self, y: &[f64], _: &[f64], constraints: &mut [f64], _: &mut [f64]) -> f64 {
-        let rows = self.g.chunks_exact(y.len()).zip(&self.h);
-        for (value, (row, limit)) in constraints.iter_mut().zip(rows) {
-            *value = dot(row, y) - limit;
+        times(&self.g, y, constraints);
+        for (value, limit) in constraints.iter_mut().zip(&self.h) {
+            *value -= limit;
         }
         let curved = self.curvature.chunks_exact(y.len());
         for (value, row) in constraints.iter_mut().zip(curved) {
@@ -137,29 +140,17 @@ impl Functions for Family {
         for (gradient, ((q, p), y)) in gradient.iter_mut().zip(terms) {
             *gradient = q * y + if self.sine { p * y.cos() } else { *p };
         }
-        for (i, weight) in weights
-            .iter()
-            .enumerate()
-            .filter(|(_, weight)| **weight != 0.0)
-        {
-            let row = &self.g[i * y.len()..][..y.len()];
-            if self.curvature.is_empty() {
-                for (gradient, g) in gradient.iter_mut().zip(row) {
-                    *gradient += weight * g;
-                }
-            } else {
-                let bent = self.curvature[i * y.len()..].iter().zip(y);
-                for (gradient, (g, (h, y))) in gradient.iter_mut().zip(row.iter().zip(bent)) {
-                    *gradient += weight * (g + h * y);
-                }
+        add_transposed_times(&self.g, weights, gradient);
+        let curved = self.curvature.chunks_exact(y.len()).zip(weights);
+        for (row, weight) in curved.filter(|(_, weight)| **weight != 0.0) {
+            for (gradient, (h, y)) in gradient.iter_mut().zip(row.iter().zip(y)) {
+                *gradient += weight * h * y;
             }
         }
     }
 
     fn slopes(&self, y: &[f64], _: &[f64], direction: &[f64], slopes: &mut [f64], _: &mut [f64]) {
-        for (slope, row) in slopes.iter_mut().zip(self.g.chunks_exact(y.len())) {
-            *slope = dot(row, direction);
-        }
+        times(&self.g, direction, slopes);
         let curved = self.curvature.chunks_exact(y.len());
         for (slope, row) in slopes.iter_mut().zip(curved) {
             *slope += dot3(row, y, direction);
@@ -167,33 +158,8 @@ impl Functions for Family {
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..8 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f64>() + rest
-}
-
-fn dot3(a: &[f64], b: &[f64], c: &[f64]) -> f64 {
-    let (a, a_rest) = a.as_chunks::<8>();
-    let ((b, b_rest), (c, c_rest)) = (b.as_chunks::<8>(), c.as_chunks::<8>());
-    let mut sums = [0.0; 8];
-    for ((a, b), c) in a.iter().zip(b).zip(c) {
-        for lane in 0..8 {
-            sums[lane] += a[lane] * b[lane] * c[lane];
-        }
-    }
-    let rest = a_rest.iter().zip(b_rest).zip(c_rest);
-    sums.iter().sum::<f64>() + rest.map(|((a, b), c)| a * b * c).sum::<f64>()
-}
-
-/// part · Σ_j |G A⁺|_ij: the constraints hold at A⁺ x for all x between −1 and 1.
-fn reach(g: &[f64], a: &[f64], dim: usize, equations: usize, part: f64) -> Vec<f64> {
+/// Σ_j |G A⁺|_ij: the constraints hold at A⁺ x for all x between −1 and 1.
+fn reach(g: &[f64], a: &[f64], dim: usize, equations: usize) -> Vec<f64> {
     let row = |i: usize| &a[i * dim..][..dim];
     let square: Vec<Vec<f64>> = (0..equations)
         .map(|i| (0..equations).map(|j| dot(row(i), row(j))).collect())
@@ -205,8 +171,8 @@ fn reach(g: &[f64], a: &[f64], dim: usize, equations: usize, part: f64) -> Vec<f
     let solved = eliminate(square, sides);
     let sums = solved
         .iter()
-        .map(|row| row.iter().map(|value| value.abs()).sum::<f64>());
-    sums.map(|sum| part * sum).collect()
+        .map(|row| row.iter().map(|value| value.abs()).sum());
+    sums.collect()
 }
 
 /// Solves matrix · v = side for several sides, with pivots.
