@@ -63,20 +63,25 @@ impl Grid {
         (dp, dq)
     }
 
+    /// Sines and cosines of the angles.
+    pub(super) fn turned(&self, state: &[f64]) -> [(f64, f64); MAX_BUSES] {
+        let mut turned = [(0.0, 0.0); MAX_BUSES];
+        for (turned, angle) in turned.iter_mut().zip(&state[..self.buses]) {
+            *turned = angle.sin_cos();
+        }
+        turned
+    }
+
     /// Σ α_i ∇P_i + β_i ∇Q_i over θ and V of all buses.
     pub(super) fn injections_back(
         &self,
         state: &[f64],
-        alpha: &[f64],
-        beta: &[f64],
+        turned: &[(f64, f64)],
+        [alpha, beta]: [&[f64]; 2],
         out: &mut [f64],
     ) {
-        let (angles, voltages) = state.split_at(self.buses);
+        let voltages = &state[self.buses..];
         out.fill(0.0);
-        let mut turned = [(0.0, 0.0); MAX_BUSES];
-        for (turned, angle) in turned.iter_mut().zip(angles) {
-            *turned = angle.sin_cos();
-        }
         for (i, row) in self.admittances.iter().enumerate() {
             let (a, c) = (alpha[i], beta[i]);
             if a == 0.0 && c == 0.0 {

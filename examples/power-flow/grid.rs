@@ -421,7 +421,8 @@ impl Functions for Grid {
         }
         let mut by_state = [0.0; 2 * MAX_BUSES];
         let by_state = &mut by_state[..2 * self.buses];
-        self.injections_back(state, &alpha, &beta, by_state);
+        let turned = self.turned(state);
+        self.injections_back(state, &turned, [&alpha, &beta], by_state);
         self.add_limits(state, weights, by_state);
         // Jᵀ a = what the state adds; a goes into the entries of α and β that belong to mismatches.
         let size = self.moving.len() + self.plain.len();
@@ -436,7 +437,12 @@ impl Functions for Grid {
             let source = if round == 0 {
                 &*by_state
             } else {
-                self.injections_back(state, &alpha, &beta, &mut total[..2 * self.buses]);
+                self.injections_back(
+                    state,
+                    &turned,
+                    [&alpha, &beta],
+                    &mut total[..2 * self.buses],
+                );
                 self.add_limits(state, weights, &mut total[..2 * self.buses]);
                 &total[..2 * self.buses]
             };
@@ -457,7 +463,12 @@ impl Functions for Grid {
                 }
             }
         }
-        self.injections_back(state, &alpha, &beta, &mut total[..2 * self.buses]);
+        self.injections_back(
+            state,
+            &turned,
+            [&alpha, &beta],
+            &mut total[..2 * self.buses],
+        );
         self.add_limits(state, weights, &mut total[..2 * self.buses]);
         let (powers, voltages) = gradient.split_at_mut(self.generators.len() - 1);
         for ((gradient, g), y) in powers.iter_mut().zip(self.others()).zip(y) {
