@@ -10,7 +10,7 @@ mod exact;
 mod fab;
 mod fsnet;
 mod guarded;
-mod homeomorphic;
+pub(crate) mod homeomorphic;
 mod interior_point;
 mod lookup;
 mod ours;

@@ -8,6 +8,7 @@ use fabproj::solve::{Functions, Solver, train_with};
 
 use super::admm::Admm;
 use super::black_box::Sampled;
+use super::homeomorphic::{Homeomorphic, HomeomorphicSettings};
 use super::instance::Instance;
 use super::net::{Net, NetSettings};
 use super::reference::Clarabel;
@@ -28,6 +29,7 @@ pub(super) enum Answers<'a> {
     Clarabel(Box<Clarabel<'a>>),
     Admm(Box<Admm<'a>>),
     Net(Box<Net<'a>>),
+    Homeomorphic(Box<Homeomorphic<'a>>),
     Sampled(Box<Sampled<'a>>),
 }
 
@@ -71,6 +73,11 @@ impl<'a> Answers<'a> {
             ScaleMethod::RayNet => net(NetSettings::ray(steps)),
             ScaleMethod::Dc3 => net(NetSettings::dc3(steps, network)),
             ScaleMethod::FsNet => net(NetSettings::fsnet(steps, network)),
+            ScaleMethod::Homeomorphic => {
+                let settings = HomeomorphicSettings::new(steps);
+                let trained = Homeomorphic::train(instance, &settings, run.seed, context)?;
+                Ok(Self::Homeomorphic(Box::new(trained)))
+            }
             ScaleMethod::Lookup
             | ScaleMethod::Restarts
             | ScaleMethod::LongRestarts
@@ -87,7 +94,7 @@ impl<'a> Answers<'a> {
         match self {
             Self::Clarabel(_) | Self::Admm(_) => true,
             Self::Sampled(sampled) => sampled.is_slow(),
-            Self::Solver(_) | Self::Net(_) => false,
+            Self::Solver(_) | Self::Net(_) | Self::Homeomorphic(_) => false,
         }
     }
 
@@ -106,6 +113,7 @@ impl<'a> Answers<'a> {
                 admm.solve(x, y);
             }
             Self::Net(net) => net.answer(x, y),
+            Self::Homeomorphic(trained) => trained.answer_rows(x, 1, y),
             Self::Sampled(sampled) => sampled.answer(x, y),
         }
     }
@@ -141,6 +149,7 @@ impl<'a> Answers<'a> {
                     debug_assert!(result.is_ok());
                 }
                 Self::Net(net) => net.answer_rows(&all, x.len(), &mut out),
+                Self::Homeomorphic(trained) => trained.answer_rows(&all, x.len(), &mut out),
                 _ => return None,
             }
             best = best.min(1e6 * start.elapsed().as_secs_f64());

@@ -200,6 +200,7 @@ impl FamilyEntry {
             ScaleMethod::Clarabel => convex,
             ScaleMethod::Admm => matches!(self.kind, Kind::Dc3 | Kind::Dc3Cost),
             ScaleMethod::RayNet => !network && !black_box,
+            ScaleMethod::Homeomorphic => !network && !black_box && self.sizes[0] < 1_000,
             ScaleMethod::Lookup
             | ScaleMethod::Restarts
             | ScaleMethod::LongRestarts

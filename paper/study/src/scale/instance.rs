@@ -102,6 +102,15 @@ impl Instance {
         draw(&self.x_bounds, count, seed)
     }
 
+    /// Rows of x for a step of a training.
+    pub(super) fn draw_x(&self, rows: &mut [f64], random: &mut ChaCha8Rng) {
+        for x in rows.chunks_exact_mut(self.x_bounds.len()) {
+            for (x, (low, high)) in x.iter_mut().zip(&self.x_bounds) {
+                *x = random.random_range(*low..*high);
+            }
+        }
+    }
+
     /// The region of x.
     pub(super) fn x_bounds(&self) -> &[(f64, f64)] {
         &self.x_bounds

@@ -1,54 +1,10 @@
 //! From the output of a peer's network to an answer, and back.
 
-use serde::Serialize;
-
 use super::correct::Corrector;
 use super::instance::Instance;
 use super::linear::{Along, add, dot};
+use super::repair::Repair;
 use super::seek::Seeker;
-
-/// What brings a point into the set.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Repair {
-    /// The ray map.
-    Ray,
-    /// DC3's correction.
-    Correction {
-        /// In training.
-        steps: usize,
-        answer_steps: usize,
-        /// The length of a step; in settings the share of the longest stable one.
-        rate: f64,
-        momentum: f64,
-        /// Weight of ‖max(c, 0)‖ in the loss.
-        penalty: f64,
-    },
-    /// FSNet's feasibility-seeking step.
-    Seek {
-        /// Iterations of L-BFGS at most.
-        steps: usize,
-        /// How far inside it aims.
-        margin: f64,
-        /// Weight of the way's square in the loss.
-        distance: f64,
-    },
-}
-
-impl Repair {
-    /// What brings the point of a trained network into the set.
-    pub(super) fn of_answers(mut self) -> Self {
-        if let Self::Correction {
-            ref mut steps,
-            answer_steps,
-            ..
-        } = self
-        {
-            *steps = answer_steps;
-        }
-        self
-    }
-}
 
 /// Memory of one answer.
 pub(super) struct Work {
@@ -109,7 +65,7 @@ impl Map<'_> {
         let pairs = y.iter_mut().zip(ends);
         pairs.for_each(|(y, (base, direction))| *y = base + share * direction);
         match self.repair {
-            Repair::Ray => {}
+            Repair::Ray | Repair::Later { .. } => {}
             Repair::Correction {
                 steps,
                 rate,
@@ -177,6 +133,16 @@ impl Map<'_> {
         sum
     }
 
+    /// penalty · ‖max(c, 0)‖; its gradient and ∇f in `gradient`.
+    fn penalise(&self, x: &[f64], y: &[f64], penalty: f64, work: &mut Work) -> f64 {
+        let length = self.violation(x, y, 0.0, work).sqrt();
+        if length > 0.0 {
+            let (gradient, other) = (&mut work.gradient, &work.other);
+            add(gradient, 0.5 * penalty / length, other);
+        }
+        penalty * length
+    }
+
     /// The loss, and its gradient with respect to z; none where the objective does not exist.
     pub(super) fn pull_back(
         &self,
@@ -199,18 +165,14 @@ impl Map<'_> {
                 penalty,
                 ..
             } => {
-                let length = self.violation(x, y, 0.0, work).sqrt();
-                loss += penalty * length;
-                if length > 0.0 {
-                    let (gradient, other) = (&mut work.gradient, &work.other);
-                    add(gradient, 0.5 * penalty / length, other);
-                }
+                loss += self.penalise(x, y, penalty, work);
                 let corrector = std::mem::take(&mut work.corrector);
                 let mut gradient = work.gradient.clone();
                 corrector.pull_back(self, x, &mut gradient, work, [rate, momentum]);
                 work.gradient = gradient;
                 work.corrector = corrector;
             }
+            Repair::Later { penalty } => loss += self.penalise(x, y, penalty, work),
             Repair::Seek {
                 margin, distance, ..
             } => {

@@ -14,29 +14,33 @@ mod family;
 #[path = "../../../../examples/power-flow/grid.rs"]
 #[allow(dead_code)]
 mod grid;
+mod homeomorphic;
 mod instance;
 mod linear;
 mod map;
 mod measured;
+mod method;
 mod net;
 #[path = "../../../../crates/fabproj/tests/library/instances/random_state.rs"]
 mod random_state;
 mod ray;
 mod reference;
+mod repair;
 mod seek;
 
 use std::time::Instant;
 
 use fabproj::solve::SolveSettings;
-use fabproj::support::near_names;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::answers::Answers;
 use self::black_box::Budget;
 pub use self::catalogue::{FAMILIES, FamilyEntry};
+use self::homeomorphic::HomeomorphicSettings;
 pub use self::instance::Instance;
 use self::measured::{Measured, feasible_of_fresh, optima, peer_time};
+pub use self::method::ScaleMethod;
 use self::net::NetSettings;
 use crate::store::to_value;
 use crate::{Context, StudyError};
@@ -46,94 +50,6 @@ const VERSION: u32 = 3;
 /// x drawn beside the tested ones, on which feasibility alone is counted; of fewer than 1000 problems, as many
 /// times fewer.
 const FRESH: usize = 10_000;
-
-/// What answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ScaleMethod {
-    /// Our solver.
-    Solver,
-    /// clarabel with its own tolerance, 1e-8; convex families only.
-    Clarabel,
-    /// A plain network with the ray map.
-    RayNet,
-    /// DC3: completion and correction.
-    Dc3,
-    /// FSNet: a feasibility-seeking step.
-    FsNet,
-    /// The alternating direction method of multipliers with its factor kept, started at the last answer;
-    /// quadratic programs only.
-    Admm,
-    /// A lookup table of optima, made with as many membership tests as our training.
-    Lookup,
-    /// A local search from drawn points, with as many membership tests as our answer.
-    Restarts,
-    /// The same with as many membership tests as our training and all our answers together.
-    LongRestarts,
-    /// A plain network that learned the lookup table, with a guard.
-    PlainNet,
-}
-
-impl ScaleMethod {
-    /// All methods.
-    pub const ALL: [Self; 10] = [
-        Self::Solver,
-        Self::Clarabel,
-        Self::Admm,
-        Self::RayNet,
-        Self::Dc3,
-        Self::FsNet,
-        Self::Lookup,
-        Self::PlainNet,
-        Self::Restarts,
-        Self::LongRestarts,
-    ];
-
-    /// Its name in commands.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Solver => "solver",
-            Self::Clarabel => "clarabel",
-            Self::RayNet => "ray-net",
-            Self::Dc3 => "dc3",
-            Self::FsNet => "fsnet",
-            Self::Admm => "admm",
-            Self::Lookup => "table",
-            Self::Restarts => "restarts",
-            Self::LongRestarts => "long-restarts",
-            Self::PlainNet => "plain-net",
-        }
-    }
-
-    /// Its name in tables.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Solver => "fabproj solver",
-            Self::Clarabel => "clarabel",
-            Self::RayNet => "network with ray map",
-            Self::Dc3 => "DC3",
-            Self::FsNet => "FSNet",
-            Self::Admm => "ADMM, warm",
-            Self::Lookup => "lookup table",
-            Self::Restarts => "random restarts, our tests per answer",
-            Self::LongRestarts => "random restarts, our tests in all",
-            Self::PlainNet => "plain network with guard",
-        }
-    }
-
-    /// The method with this name.
-    ///
-    /// # Errors
-    /// [`StudyError::Unknown`], with the names most like it.
-    pub fn find(name: &str) -> Result<Self, StudyError> {
-        let found = Self::ALL.into_iter().find(|method| method.name() == name);
-        found.ok_or_else(|| StudyError::Unknown {
-            what: "method",
-            name: name.to_owned(),
-            near: near_names(name, Self::ALL.map(Self::name)),
-        })
-    }
-}
 
 /// Everything that the result of a run depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -227,6 +143,7 @@ impl ScaleRun {
             ScaleMethod::RayNet => to_value(&NetSettings::ray(steps)),
             ScaleMethod::Dc3 => to_value(&NetSettings::dc3(steps, self.family.is_network())),
             ScaleMethod::FsNet => to_value(&NetSettings::fsnet(steps, self.family.is_network())),
+            ScaleMethod::Homeomorphic => to_value(&HomeomorphicSettings::new(steps)),
             // They get what our solver takes.
             _ => to_value(&self.solve_settings()),
         };

@@ -1,4 +1,4 @@
-//! Networks as peers: a plain one with the ray map, DC3, and FSNet.
+//! Networks as peers: a plain one with the ray map, DC3, FSNet, and what Homeomorphic Projection begins with.
 //!
 //! All answer y = base(x) + Σ z_i directions_i, so that the equations hold, with z from a network that is
 //! trained on the objective at fresh x. The *ray map* shortens the way from a feasible base to the boundary.
@@ -7,7 +7,7 @@
 //! squashed between its bounds, and the power flow completes it.
 
 use fabproj_nn::{Adam, AdamConfig, Cosine, Mlp, MlpSpec, Tape};
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
@@ -15,7 +15,8 @@ use super::completion::completion;
 use super::correct::longest_step;
 use super::instance::Instance;
 use super::linear::Along;
-use super::map::{Map, Repair, Work};
+use super::map::{Map, Work};
+use super::repair::Repair;
 use crate::{Context, StudyError};
 
 /// How a peer is trained.
@@ -55,6 +56,14 @@ impl NetSettings {
                 momentum: 0.5,
                 penalty: if network { 1e5 } else { 50.0 },
             },
+        }
+    }
+
+    /// The ray map's network, which asks for feasible points and gets no help in training.
+    pub(super) fn penalised(steps: u64) -> Self {
+        Self {
+            repair: Repair::Later { penalty: 1.0 },
+            ..Self::ray(steps)
         }
     }
 
@@ -151,11 +160,7 @@ impl<'a> Net<'a> {
         let scale = self.input_scale();
         for step in 0..self.settings.steps {
             context.check_stop()?;
-            for x in x.chunks_exact_mut(x_dim) {
-                for (x, (low, high)) in x.iter_mut().zip(self.instance.x_bounds()) {
-                    *x = random.random_range(*low..*high);
-                }
-            }
+            self.instance.draw_x(&mut x, random);
             let pairs = inputs.iter_mut().zip(&x);
             pairs.for_each(|(input, x)| *input = scale(*x));
             let outputs = self.network.forward(&inputs, rows, &mut tape);
@@ -190,6 +195,17 @@ impl<'a> Net<'a> {
 
     /// Answers rows of x: the network for all at once, then the map row by row.
     pub(super) fn answer_rows(&mut self, x: &[f64], rows: usize, y: &mut [f64]) {
+        self.answer_with(x, rows, y, |map, x, z, y, work| map.answer(x, z, y, work));
+    }
+
+    /// Answers rows of x by another map of an x and the network's output to y.
+    pub(super) fn answer_with(
+        &mut self,
+        x: &[f64],
+        rows: usize,
+        y: &mut [f64],
+        mut answer: impl FnMut(&Map<'_>, &[f64], &[f32], &mut [f64], &mut Work),
+    ) {
         self.inputs.clear();
         let scale = self.input_scale();
         self.inputs.extend(x.iter().map(|x| scale(*x)));
@@ -204,7 +220,16 @@ impl<'a> Net<'a> {
             .chunks_exact(x_dim)
             .zip(outputs.chunks_exact(outputs.len() / rows));
         for ((x, output), y) in each.zip(y.chunks_exact_mut(dim)) {
-            map.answer(x, output, y, &mut self.work);
+            answer(&map, x, output, y, &mut self.work);
+        }
+    }
+
+    /// The map that it was trained with.
+    pub(super) fn map(&self) -> Map<'_> {
+        Map {
+            instance: self.instance,
+            along: &self.along,
+            repair: self.settings.repair,
         }
     }
 

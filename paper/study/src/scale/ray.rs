@@ -90,7 +90,7 @@ impl Map<'_> {
     }
 
     /// The row that is violated most, bounds after rows.
-    fn worst_row(&self, x: &[f64], y: &[f64], work: &mut Work) -> Option<usize> {
+    pub(super) fn worst_row(&self, x: &[f64], y: &[f64], work: &mut Work) -> Option<usize> {
         let (constraints, memory) = (&mut work.constraints, &mut work.memory);
         let functions = self.instance.functions();
         functions.values(y, x, constraints, memory);

@@ -13,6 +13,9 @@ pub(super) trait Layer: Send + Sync {
     /// Sets parameters that are to fit the first batch.
     fn adopt(&mut self, _inputs: &[f32]) {}
 
+    /// Sets the x that the rows to come depend on, one for each.
+    fn given(&mut self, _x: &[f32]) {}
+
     /// Outputs and log-scales of all rows.
     fn forward(&mut self, inputs: &[f32], outputs: &mut [f32], scales: &mut [f32]);
 

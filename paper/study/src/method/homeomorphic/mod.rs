@@ -12,14 +12,18 @@
 //! afresh instead of from 1024 low-discrepancy ones.
 
 mod autoregressive;
+mod coupling;
 mod layer;
 mod mapping;
+mod training;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-pub use self::mapping::{Mapping, MappingConfig};
+pub use self::mapping::Mapping;
+pub(crate) use self::mapping::{Weights, ball};
+pub use self::training::MappingConfig;
 use super::penalty_net::PenaltyNet;
 use super::repaired::{Repair, RepairedNet};
 use super::{Method, Task, Trained};
@@ -110,18 +114,29 @@ impl Repair for Bisection {
         let image = &mut image[..point.len()];
         // Without a feasible point on the way, the answer is Ψ(0).
         self.image(0.0, point);
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..HALVINGS {
-            let middle = 0.5 * (low + high);
-            if self.image(middle, image) {
-                low = middle;
+        bisect(HALVINGS, ENOUGH, |share| {
+            let feasible = self.image(share, image);
+            if feasible {
                 point.copy_from_slice(image);
-            } else {
-                high = middle;
             }
-            if high - low < ENOUGH {
-                break;
-            }
+            feasible
+        });
+    }
+}
+
+/// Asks whether shares of the way from 0 are feasible, each halfway between the last that was and the last that
+/// was not, which are 0 and 1 at first. Ends when they are nearer than `enough`.
+pub(crate) fn bisect(halvings: usize, enough: f32, mut feasible: impl FnMut(f32) -> bool) {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..halvings {
+        let middle = 0.5 * (low + high);
+        if feasible(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+        if high - low < enough {
+            break;
         }
     }
 }
