@@ -15,6 +15,8 @@ use crate::kernel::{Kernel, Loop};
 /// Partial sums of a dot product, so that it need not wait for each addition.
 const LANES: usize = 8;
 
+/// Rows of a matrix that are read side by side.
+const BLOCK: usize = 4;
 /// Below this length, choosing instructions takes longer than it saves.
 const SHORT: usize = 2 * LANES;
 
@@ -85,6 +87,27 @@ fn dot_here(a: &[f64], b: &[f64]) -> f64 {
     total(sums) + rest
 }
 
+/// The same for [`BLOCK`] rows, whose sums do not wait for each other.
+#[inline(always)]
+fn dots_here(rows: &[f64], vector: &[f64]) -> [f64; BLOCK] {
+    let (vector, vector_rest) = vector.as_chunks::<LANES>();
+    let width = vector.len() * LANES + vector_rest.len();
+    let row = |row: usize| rows[row * width..][..width].as_chunks::<LANES>();
+    let all: [_; BLOCK] = core::array::from_fn(row);
+    let mut sums = [[0.0; LANES]; BLOCK];
+    for (place, vector) in vector.iter().enumerate() {
+        for (sums, (row, _)) in sums.iter_mut().zip(&all) {
+            for lane in 0..LANES {
+                sums[lane] += row[place][lane] * vector[lane];
+            }
+        }
+    }
+    core::array::from_fn(|row| {
+        let pairs = all[row].1.iter().zip(vector_rest);
+        total(sums[row]) + pairs.map(|(a, b)| a * b).sum::<f64>()
+    })
+}
+
 #[inline(always)]
 fn total(sums: [f64; LANES]) -> f64 {
     let halves = |i: usize| sums[i] + sums[i + 4];
@@ -152,7 +175,13 @@ impl Loop for Times<'_> {
         if vector.is_empty() {
             return out.fill(0.0);
         }
-        for (out, row) in out.iter_mut().zip(matrix.chunks_exact(vector.len())) {
+        let blocks = matrix.chunks_exact(BLOCK * vector.len());
+        let rest = blocks.remainder().chunks_exact(vector.len());
+        let (outs, out_rest) = out.as_chunks_mut::<BLOCK>();
+        for (out, rows) in outs.iter_mut().zip(blocks) {
+            *out = dots_here(rows, vector);
+        }
+        for (out, row) in out_rest.iter_mut().zip(rest) {
             *out = dot_here(row, vector);
         }
     }
@@ -203,10 +232,10 @@ mod tests {
             assert!((dot(&a, &b) - plain).abs() < 1e-13);
             let plain: f64 = a.iter().zip(&b).zip(&c).map(|((a, b), c)| a * b * c).sum();
             assert!((dot3(&a, &b, &c) - plain).abs() < 1e-13);
-            let matrix = numbers(3 * length, 0.7);
-            let (mut out, mut back) = (vec![f64::NAN; 3], b.clone());
+            let matrix = numbers(7 * length, 0.7);
+            let (mut out, mut back) = (vec![f64::NAN; 7], b.clone());
             times(&matrix, &a, &mut out);
-            add_transposed_times(&matrix, &[2.0, 0.0, -1.0], &mut back);
+            add_transposed_times(&matrix[..3 * length], &[2.0, 0.0, -1.0], &mut back);
             for (row, out) in out.iter().enumerate() {
                 assert_eq!(*out, dot(&matrix[row * length..][..length], &a));
             }

@@ -16,16 +16,24 @@ pub enum InstructionSet {
     Avx512,
 }
 
+/// The place of the fastest in [`InstructionSet::ALL`], once it is known.
+static FOUND: AtomicU8 = AtomicU8::new(u8::MAX);
+
 impl InstructionSet {
     const ALL: [Self; 4] = [Self::Portable, Self::Neon, Self::Avx2, Self::Avx512];
 
     /// The fastest that this machine has; found once, then remembered.
+    #[inline]
     pub(super) fn best() -> Self {
-        static FOUND: AtomicU8 = AtomicU8::new(u8::MAX);
         let found = FOUND.load(Ordering::Relaxed);
-        if let Some(set) = Self::ALL.get(usize::from(found)) {
-            return *set;
+        match Self::ALL.get(usize::from(found)) {
+            Some(set) => *set,
+            None => Self::find(),
         }
+    }
+
+    #[cold]
+    fn find() -> Self {
         let mut best = 0;
         for (index, set) in (0..).zip(Self::ALL) {
             if set.is_available() {

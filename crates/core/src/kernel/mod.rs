@@ -229,6 +229,7 @@ impl Kernel {
     }
 
     /// Runs a plain loop, compiled for the kernel's instructions.
+    #[inline]
     pub fn vectorise<L: Loop>(self, work: L) -> L::Output {
         // SAFETY: the task holds no pointers.
         unsafe { self.run(LoopTask(work)) }

@@ -2,7 +2,7 @@
 
 use super::active_set::Ending;
 use super::{Answer, Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace};
-use crate::vector::{add, affine, dot, largest};
+use crate::vector::{add, affine, largest, times};
 
 /// Steps beyond the trained number, where these end outside the set and far from it.
 const MORE_STEPS: usize = 6;
@@ -257,25 +257,23 @@ impl<F: Functions> Basin<'_, F> {
     /// The step without constraints, and what they would be after it.
     fn descend(&self, x: &[f64], work: &mut SolverWorkspace) {
         let weights = self.weights;
-        let (rows, dim) = (weights.rows, weights.dim);
         work.by_row.fill(0.0);
         for (row, multiplier) in weights.watched.iter().zip(&work.carried) {
             work.by_row[*row] = *multiplier;
         }
-        let (own, bounds) = work.by_row.split_at(rows);
+        let (own, bounds) = work.by_row.split_at(weights.rows);
         let memory = &mut work.memory;
         self.functions
             .gradient(&work.y, x, own, &mut work.gradient, memory);
         for (gradient, pair) in work.gradient.iter_mut().zip(bounds.chunks_exact(2)) {
             *gradient += pair[0] - pair[1];
         }
-        for (row, direction) in weights.metric.chunks_exact(dim).zip(&mut work.direction) {
-            *direction = -dot(row, &work.gradient);
-        }
+        times(&weights.metric, &work.gradient, &mut work.direction);
+        work.direction.iter_mut().for_each(|value| *value = -*value);
         // The Jacobian of training stands in for the one at hand: near the optimum the direction is short.
-        let pulls = weights.pulls.chunks_exact(dim);
-        for ((q, row), pull) in work.q.iter_mut().zip(&weights.watched).zip(pulls) {
-            *q = work.constraints[*row] - dot(pull, &work.gradient);
+        times(&weights.pulls, &work.gradient, &mut work.q);
+        for (q, row) in work.q.iter_mut().zip(&weights.watched) {
+            *q = work.constraints[*row] - *q;
         }
         let count = work.q.len();
         for (place, multiplier) in work.carried.iter().enumerate() {

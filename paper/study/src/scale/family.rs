@@ -225,9 +225,10 @@ impl Functions for Family {
         }
     }
 
-    /// Images of cones and their lengths, or sines; gradients use them again.
+    /// Images of cones and their lengths, sines, or squares and products; gradients use the first two again.
     fn memory(&self) -> usize {
         match &self.rows {
+            Rows::Quadratic { h, .. } => self.dim() + h.len(),
             Rows::Cones { h, d, .. } => h.len() + d.len(),
             Rows::Sine { .. } => self.dim(),
             _ => 0,
@@ -290,34 +291,24 @@ impl Rows {
                 add(values, -1.0, h);
             }
             Self::Quadratic { g, h, curvature } => {
-                let rows = g.chunks_exact(y.len()).zip(curvature.chunks_exact(y.len()));
-                for (value, ((row, bent), limit)) in values.iter_mut().zip(rows.zip(h)) {
-                    *value = dot(row, y) + 0.5 * dot3(bent, y, y) - limit;
+                let (squares, linear) = memory.split_at_mut(y.len());
+                let pairs = squares.iter_mut().zip(y);
+                pairs.for_each(|(square, y)| *square = y * y);
+                times(curvature, squares, values);
+                times(g, y, linear);
+                for (value, (linear, limit)) in values.iter_mut().zip(linear.iter().zip(h)) {
+                    *value = 0.5 * *value + linear - limit;
                 }
             }
             Self::Sine { g, h } => {
-                let own: Vec<f64>;
-                let sines = if memory.is_empty() {
-                    own = y.iter().map(|y| y.sin()).collect();
-                    &own
-                } else {
-                    let pairs = memory.iter_mut().zip(y);
-                    pairs.for_each(|(sine, y)| *sine = y.sin());
-                    &*memory
-                };
-                times(g, sines, values);
+                let pairs = memory.iter_mut().zip(y);
+                pairs.for_each(|(sine, y)| *sine = y.sin());
+                times(g, memory, values);
                 for (value, (limit, x)) in values.iter_mut().zip(h.iter().zip(x.iter().cycle())) {
                     *value -= limit * x.cos();
                 }
             }
             Self::Cones { g, h, c, d } => {
-                let mut own = Vec::new();
-                let memory = if memory.is_empty() {
-                    own.resize(h.len() + d.len(), 0.0);
-                    &mut own[..]
-                } else {
-                    memory
-                };
                 let (images, lengths) = memory.split_at_mut(h.len());
                 times(g, y, images);
                 add(images, 1.0, h);
