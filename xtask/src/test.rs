@@ -27,9 +27,7 @@ pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     python_consumers(&workspace, &features)?;
     let package = Package::build(&workspace, &mut skipped)?;
     let beside = thread::spawn(move || package.test());
-    let doc_tests = ["test", "--workspace", "--doc"];
-    step("doc tests", cargo(&doc_tests).args(&features))?;
-    let tested = tests(&features);
+    let tested = doc_tests(&features).and_then(|()| tests(&features));
     beside.join().unwrap_or_else(|panic| resume_unwind(panic))?;
     tested?;
     let seconds = start.elapsed().as_secs_f64();
@@ -78,6 +76,11 @@ fn python_consumers(workspace: &Workspace, features: &[String]) -> Result<()> {
         "Python consumers",
         python.script("bench/check.py").arg(models),
     )
+}
+
+fn doc_tests(features: &[String]) -> Result<()> {
+    let tests = ["test", "--workspace", "--doc"];
+    step("doc tests", cargo(&tests).args(features))
 }
 
 /// Examples are not built here: lints check them, and tests include those that are run.
