@@ -184,22 +184,17 @@ fn without_a_feasible_proposal_an_anchor_leads_back() {
 fn an_answer_starts_from_the_known_answers_nearest_in_x() {
     let all = with_known(0);
     let known = all.proposer.clone().unwrap().known;
+    let set = Bitten { cut: 0.2 };
     let solver = Solver::new(all, Bitten { cut: 0.2 }).unwrap();
-    let plain = Solver::new(weights(0), Bitten { cut: 0.2 }).unwrap();
-    let (mut from_known, mut beside) = (0, 0);
-    for x in xs() {
-        let ((y, answer), (_, other)) = (solver.solve(&x).unwrap(), plain.solve(&x).unwrap());
-        assert!(answer.objective <= other.objective, "{x:?}");
-        let place = known.y.chunks_exact(2).position(|known| known == y);
-        from_known += usize::from(place.is_some());
-        // Not always its own: that of another x may be better.
-        let own = place.is_some_and(|place| known.x[2 * place..][..2] == x);
-        beside += usize::from(place.is_some() && !own);
+    let mut from_known = 0;
+    for (x, own) in xs().zip(known.y.chunks_exact(2)) {
+        let (y, answer) = solver.solve(&x).unwrap();
+        // The entry at x itself is the nearest; that of another x, or a point of the network, may be better.
+        assert!(answer.objective <= set.values(own, &x, &mut [0.0], &mut []));
+        from_known += usize::from(known.y.chunks_exact(2).any(|known| known == y));
     }
-    assert!(
-        from_known > 30 && beside < from_known,
-        "{from_known} {beside}"
-    );
+    // Points of the network are outside wherever x is on the right.
+    assert!(from_known > 30, "{from_known}");
 }
 
 /// A set that counts its tests, beside an objective that can be asked for alone.
@@ -311,8 +306,8 @@ fn files_come_back_and_other_weights_are_refused() {
     let faults: [fn(&mut SolverWeights); 8] = [
         |weights| weights.proposer.as_mut().unwrap().known.nearest = 101,
         |weights| weights.proposer.as_mut().unwrap().known.y[5] = f64::NAN,
-        |weights| drop(weights.proposer.as_mut().unwrap().known.x.pop()),
-        |weights| drop(weights.proposer.as_mut().unwrap().known.y.pop()),
+        |weights| weights.proposer.as_mut().unwrap().known.x.truncate(199),
+        |weights| weights.proposer.as_mut().unwrap().known.y.truncate(199),
         |weights| weights.proposer.as_mut().unwrap().stride = f64::NAN,
         |weights| weights.proposer.as_mut().unwrap().network = Network::identity(3),
         |weights| weights.proposer.as_mut().unwrap().projector.x_dim = 1,

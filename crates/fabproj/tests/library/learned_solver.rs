@@ -111,7 +111,7 @@ fn without_x_one_known_answer_is_kept_and_none_where_none_is_wanted() {
         assert_eq!((known.y.len(), known.nearest), (2 * found, found));
         let solver = model.solver(&problem).expect("a solver");
         let (_, answer) = solver.solve(&[]).expect("an answer");
-        assert!(answer.outcome.is_verified() && answer.objective < 0.41);
+        assert!(answer.outcome.is_verified() && answer.objective < 0.45);
     }
 }
 
