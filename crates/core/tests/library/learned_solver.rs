@@ -110,7 +110,7 @@ fn weights(tests: usize) -> SolverWeights {
 /// The same with good answers of the set that ends at y0 = 0.2, at x all around.
 fn with_known(tests: usize) -> SolverWeights {
     let mut all = weights(tests);
-    let known = &mut all.proposer.as_mut().unwrap().known;
+    let known = &mut all.proposer.as_mut().expect("a proposer").known;
     for x in xs() {
         let length = x[0].hypot(x[1]).max(0.49);
         known.x.extend(x);
