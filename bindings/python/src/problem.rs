@@ -471,6 +471,10 @@ impl Functions for Watched {
         self.functions.values(y, x, constraints, memory)
     }
 
+    fn objective(&self, y: &[f64], x: &[f64], memory: &mut [f64]) -> Option<f64> {
+        self.functions.objective(y, x, memory)
+    }
+
     fn gradient(
         &self,
         y: &[f64],

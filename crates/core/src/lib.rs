@@ -62,8 +62,8 @@ pub use real::Real;
 #[doc(hidden)] // For training: no promise of stability.
 pub use solver::{ActiveSet, Ending};
 pub use solver::{
-    AffineMap, Answer, Functions, Proposer, PullbackWorkspace, SolveOutcome, Solver, SolverWeights,
-    SolverWorkspace,
+    AffineMap, Answer, Functions, KnownAnswers, Proposer, PullbackWorkspace, SolveOutcome, Solver,
+    SolverWeights, SolverWorkspace,
 };
 pub use validate::WeightsError;
 pub use weights::{Activation, Anchor, Chart, Frame, Layer, Network, Weights};

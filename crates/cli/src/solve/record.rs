@@ -215,10 +215,15 @@ pub(crate) fn tool(model: &SolverModel) -> String {
 pub(crate) fn steps(model: &SolverModel) -> String {
     let chosen = &model.record().training.chosen;
     if let Some(proposer) = &model.weights().proposer {
+        let heads = proposer.network.outputs() / model.weights().dim;
+        let known = match proposer.known.nearest {
+            0 => String::new(),
+            nearest => format!(", and {nearest} known answers nearby"),
+        };
         return format!(
-            "{} points of a network, brought to the set; up to {} membership tests improve the best",
-            proposer.network.outputs() / model.weights().dim,
-            count(proposer.tests)
+            "{heads} points of a network, brought to the set{known}; the best is improved, with {} membership \
+             tests in all",
+            count(heads + proposer.tests)
         );
     }
     if model.weights().exact {

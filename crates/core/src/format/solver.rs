@@ -13,7 +13,9 @@ use super::digest::BLANK;
 use super::read::{Nothing, Tensors, damaged, open};
 use super::write::{self, Tensor, WriteError};
 use super::{FormatError, Header, NetworkHeader, VERSION};
-use crate::solver::{AffineMap, MAX_OTHERS, MAX_ROWS, Proposer, SolverWeights};
+use crate::solver::{
+    AffineMap, KnownAnswers, MAX_KNOWN, MAX_OTHERS, MAX_ROWS, Proposer, SolverWeights,
+};
 use crate::validate::{MAX_WIDTH, limit};
 
 /// Sizes and switches of a solver.
@@ -58,7 +60,10 @@ impl Sizes {
             linear: weights.linear,
             exact: weights.exact,
             near: weights.near,
-            proposer: weights.proposer.as_ref().map(ProposerHeader::of),
+            proposer: weights
+                .proposer
+                .as_ref()
+                .map(|proposer| ProposerHeader::of(proposer, weights.dim)),
             others: weights.others.iter().map(Self::of).collect(),
         }
     }
@@ -71,10 +76,23 @@ struct ProposerHeader {
     network: NetworkHeader,
     tests: usize,
     stride: f64,
+    // Older files have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    known: Option<KnownHeader>,
+}
+
+/// Numbers of known answers: all, and those that an answer starts from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct KnownHeader {
+    entries: usize,
+    nearest: usize,
 }
 
 impl ProposerHeader {
-    fn of(proposer: &Proposer) -> Self {
+    fn of(proposer: &Proposer, dim: usize) -> Self {
+        let known = &proposer.known;
+        let entries = known.entries(dim);
+        let nearest = known.nearest;
         // Version and digest are those of the whole file.
         let projector = Header {
             digest: String::new(),
@@ -85,10 +103,11 @@ impl ProposerHeader {
             network: NetworkHeader::of(&proposer.network),
             tests: proposer.tests,
             stride: proposer.stride,
+            known: (entries > 0).then_some(KnownHeader { entries, nearest }),
         }
     }
 
-    fn read(&self, tensors: &Tensors<'_>) -> Result<Proposer, FormatError> {
+    fn read(&self, tensors: &Tensors<'_>, sizes: &Sizes) -> Result<Proposer, FormatError> {
         self.projector.check_limits()?;
         self.network.check_limits("solver.network")?;
         Ok(Proposer {
@@ -96,6 +115,21 @@ impl ProposerHeader {
             network: tensors.network("solver.network", &self.network)?,
             tests: self.tests,
             stride: self.stride,
+            known: match &self.known {
+                Some(known) => known.read(tensors, sizes)?,
+                None => KnownAnswers::default(),
+            },
+        })
+    }
+}
+
+impl KnownHeader {
+    fn read(&self, tensors: &Tensors<'_>, sizes: &Sizes) -> Result<KnownAnswers, FormatError> {
+        limit(|| "solver.known".into(), self.entries, MAX_KNOWN)?;
+        Ok(KnownAnswers {
+            x: tensors.doubles("solver.known.x", &[self.entries, sizes.x_dim])?,
+            y: tensors.doubles("solver.known.y", &[self.entries, sizes.dim])?,
+            nearest: self.nearest,
         })
     }
 }
@@ -192,7 +226,7 @@ fn weights(tensors: &Tensors<'_>, part: &str, sizes: &Sizes) -> Result<SolverWei
         proposer: sizes
             .proposer
             .as_ref()
-            .map(|header| header.read(tensors))
+            .map(|header| header.read(tensors, sizes))
             .transpose()?,
         others: others.collect::<Result<_, _>>()?,
     })
@@ -222,6 +256,13 @@ pub fn write_solver_with<R: Serialize>(
         let mut more = write::Tensors(write::tensors(&proposer.projector));
         more.network("solver.network", &proposer.network);
         all.extend(more.0);
+        let (known, entries) = (&proposer.known, proposer.known.entries(weights.dim));
+        let parts = [
+            ("known.x", &known.x, weights.x_dim),
+            ("known.y", &known.y, weights.dim),
+        ];
+        let parts = parts.map(|(name, values, width)| (name, &**values, vec![entries, width]));
+        all.extend(stored("solver", parts.into_iter().map(of_doubles)));
     }
     write::write(&header, record, all)
 }
@@ -255,13 +296,7 @@ fn tensors(part: &str, weights: &SolverWeights) -> Vec<(String, Tensor)> {
         ("margins", &weights.margins, vec![watched]),
         ("x_range", &x_range, vec![x_dim, 2]),
     ];
-    let doubles = doubles.into_iter().map(|(name, values, shape)| {
-        let bytes = values
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect();
-        (name, Dtype::F64, shape, bytes)
-    });
+    let doubles = doubles.into_iter().map(of_doubles);
     let integers = [("watched", &weights.watched), ("active", &weights.active)];
     let integers = integers.into_iter().map(|(name, values)| {
         // Validation has compared them with the number of rows.
@@ -270,17 +305,27 @@ fn tensors(part: &str, weights: &SolverWeights) -> Vec<(String, Tensor)> {
             .flat_map(|value| (*value as u32).to_le_bytes());
         (name, Dtype::U32, vec![values.len()], bytes.collect())
     });
-    let all = doubles.chain(integers);
-    // Arrays without elements are not stored; the reader knows their shapes.
+    stored(part, doubles.chain(integers))
+}
+
+/// A tensor's name, type, shape and bytes.
+type Part<'a> = (&'a str, Dtype, Vec<usize>, Vec<u8>);
+
+fn of_doubles<'a>((name, values, shape): (&'a str, &[f64], Vec<usize>)) -> Part<'a> {
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+    (name, Dtype::F64, shape, bytes.collect())
+}
+
+/// Arrays without elements are not stored; the reader knows their shapes.
+fn stored<'a>(part: &str, all: impl Iterator<Item = Part<'a>>) -> Vec<(String, Tensor)> {
     let stored = all.filter(|(_, _, shape, _)| !shape.contains(&0));
-    stored
-        .map(|(name, element, shape, bytes)| {
-            let tensor = Tensor {
-                element,
-                shape,
-                bytes,
-            };
-            (format!("{part}.{name}"), tensor)
-        })
-        .collect()
+    let named = stored.map(|(name, element, shape, bytes)| {
+        let tensor = Tensor {
+            element,
+            shape,
+            bytes,
+        };
+        (format!("{part}.{name}"), tensor)
+    });
+    named.collect()
 }

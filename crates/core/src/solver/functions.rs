@@ -65,6 +65,13 @@ pub trait Functions {
     /// Returns f(y, x) and writes c(y, x) into `constraints`.
     fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], memory: &mut [f64]) -> f64;
 
+    /// f(y, x) alone, for functions whose constraints take long: a point that is not better is not asked for them.
+    /// None where [`values`](Self::values) gives both at once.
+    fn objective(&self, y: &[f64], x: &[f64], memory: &mut [f64]) -> Option<f64> {
+        let _ = (y, x, memory);
+        None
+    }
+
     /// Writes ∇f + Σ weights_i ∇c_i into `gradient`. Most weights are zero.
     fn gradient(
         &self,
@@ -114,6 +121,10 @@ macro_rules! through_pointer {
                 memory: &mut [f64],
             ) -> f64 {
                 (**self).values(y, x, constraints, memory)
+            }
+
+            fn objective(&self, y: &[f64], x: &[f64], memory: &mut [f64]) -> Option<f64> {
+                (**self).objective(y, x, memory)
             }
 
             fn gradient(

@@ -4,10 +4,12 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::known::{KnownAnswers, away, nearer};
 use super::run::violation;
 use super::{Functions, SolveOutcome, Solver, SolverWeights, SolverWorkspace};
 use crate::buffer::Buffer;
 use crate::dense::{PackedNetwork, Scratch};
+use crate::equations::Equations;
 use crate::outcome::RawOutcome;
 use crate::projector::Projector;
 use crate::validate::WeightsError;
@@ -24,6 +26,11 @@ const SHORT: f64 = 1e-6;
 /// The first straight step as a part of the first projected one.
 const STRAIGHT: f64 = 0.05;
 
+/// Points to begin with are tested one after the other, the best first. After so many infeasible ones every second
+/// is left out, after twice as many two of three: 48 points take 32 tests at most, and what is left of an answer's
+/// tests improves the point that was found. With 4 the mean gap of the study's `stability` is 7.4 %, with 16 5.4 %.
+const PATIENCE: usize = 16;
+
 /// A network that proposes points, and the projector that brings them to the set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposer {
@@ -32,10 +39,12 @@ pub struct Proposer {
     /// From x, each coordinate between −1 and 1 within its range (a zero where there is no x), to points
     /// one after the other, each an offset from the solver's start.
     pub network: Network,
-    /// Membership tests that improve the best point.
+    /// Membership tests of an answer beside one for each point of the network.
     pub tests: usize,
     /// Length of the first step downhill.
     pub stride: f64,
+    /// Answers at other x, to start from as well; may be empty.
+    pub known: KnownAnswers,
 }
 
 impl Proposer {
@@ -53,6 +62,7 @@ pub(super) struct Packed {
     heads: usize,
     tests: usize,
     stride: f64,
+    known: KnownAnswers,
 }
 
 /// Memory of a call.
@@ -71,8 +81,13 @@ pub(super) struct Buffers {
     direction: Vec<f64>,
     from: Vec<f64>,
     latent: Vec<f32>,
-    /// Anchors of the projector, by their distance in x.
+    reduced: Vec<f64>,
+    /// Known answers or anchors by their distance in x, or points by their objective.
     order: Vec<(f64, usize)>,
+    /// Membership tests so far.
+    tests: usize,
+    /// Whether the last test was that of the best point.
+    at_best: bool,
 }
 
 impl Packed {
@@ -86,6 +101,7 @@ impl Packed {
             heads: proposer.heads(weights.dim),
             tests: proposer.tests,
             stride: proposer.stride,
+            known: proposer.known.clone(),
         }))
     }
 
@@ -97,7 +113,7 @@ impl Packed {
             features: Buffer::zeros(self.network.inputs()),
             scratch: Scratch::new(1, self.network.scratch_width()),
             points: vec![0.0; self.heads * dim],
-            answers: vec![0.0; self.heads * dim],
+            answers: vec![0.0; self.starts() * dim],
             x: vec![0.0; self.heads * x_dim],
             outcomes: vec![RawOutcome::NotFinite; self.heads],
             projector: self.projector.workspace(),
@@ -107,7 +123,35 @@ impl Packed {
             direction: vec![0.0; dim],
             from: vec![0.0; dim],
             latent: vec![0.0; latent.max().unwrap_or(0)],
-            order: Vec::with_capacity(self.projector.anchors().len()),
+            reduced: vec![0.0; self.projector.equations().map_or(0, Equations::reduced_dim)],
+            order: Vec::with_capacity(
+                self.projector
+                    .anchors()
+                    .len()
+                    .max(self.known.entries(dim))
+                    .max(self.starts()),
+            ),
+            tests: 0,
+            at_best: false,
+        }
+    }
+
+    /// Number of points that an answer begins with.
+    fn starts(&self) -> usize {
+        self.heads + self.known.nearest
+    }
+
+    /// Writes the known answers nearest in x behind those of the network, moved onto the equations.
+    fn recall(&self, weights: &SolverWeights, x: &[f64], own: &mut Buffers) {
+        let dim = weights.dim;
+        self.known.rank(dim, x, &weights.x_range, &mut own.order);
+        let rows = own.answers[self.heads * dim..].chunks_exact_mut(dim);
+        for (row, (_, index)) in rows.zip(&own.order) {
+            row.copy_from_slice(&self.known.y[index * dim..][..dim]);
+            if let Some(equations) = self.projector.equations() {
+                equations.lower_point(row, x, &mut own.reduced);
+                equations.raise_point(&own.reduced, x, row);
+            }
         }
     }
 
@@ -145,7 +189,7 @@ impl Packed {
                 .chunks_exact_mut(x.len())
                 .for_each(|row| row.copy_from_slice(x));
         }
-        let (points, answers) = (&own.points, &mut own.answers);
+        let (points, answers) = (&own.points, &mut own.answers[..self.heads * dim]);
         let (outcomes, workspace) = (&mut own.outcomes, &mut own.projector);
         let done = self
             .projector
@@ -167,15 +211,10 @@ impl Packed {
     fn rank(&self, weights: &SolverWeights, x: &[f64], own: &mut Buffers) {
         own.order.clear();
         for (index, anchor) in self.projector.anchors().iter().enumerate() {
-            let mut distance = 0.0;
-            for ((a, b), (low, high)) in anchor.x.iter().zip(x).zip(&weights.x_range) {
-                let away = (f64::from(*a) - b) / (high - low).max(f64::MIN_POSITIVE);
-                distance += away * away;
-            }
+            let distance = away(&anchor.x, x, &weights.x_range);
             own.order.push((distance, index));
         }
-        own.order
-            .sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        own.order.sort_unstable_by(nearer);
     }
 }
 
@@ -192,12 +231,10 @@ impl<F: Functions> Solver<F> {
         };
         work.memory.fill(0.0);
         (own.objective, own.least) = (f64::INFINITY, f64::INFINITY);
+        (own.tests, own.at_best) = (0, false);
         packed.propose(&self.weights, x, &mut own);
-        for head in 0..packed.heads {
-            let answer = &own.answers[head * self.dim()..][..self.dim()];
-            work.y.copy_from_slice(answer);
-            self.consider(x, &mut own, work);
-        }
+        packed.recall(&self.weights, x, &mut own);
+        self.begin(packed, x, &mut own, work);
         let mut outcome = SolveOutcome::Solved;
         if own.objective == f64::INFINITY {
             outcome = SolveOutcome::Pulled;
@@ -229,17 +266,61 @@ impl<F: Functions> Solver<F> {
             let pairs = row.iter().zip(near);
             pairs.map(|(a, b)| (a - b) * (a - b)).sum()
         };
-        let rows = own.answers.chunks_exact(self.dim());
+        let heads = packed.heads * self.dim();
+        let rows = own.answers[..heads].chunks_exact(self.dim());
         let nearest = rows.min_by(|a, b| away(a).total_cmp(&away(b)));
         nearest.unwrap_or(&own.best)
     }
 
+    /// Keeps the best feasible one of the points to begin with. Where the objective can be asked for alone, they
+    /// are tested from the best one on, until one is feasible.
+    fn begin(&self, packed: &Packed, x: &[f64], own: &mut Buffers, work: &mut SolverWorkspace) {
+        let dim = self.dim();
+        let mut apart = true;
+        own.order.clear();
+        for (place, point) in own.answers.chunks_exact(dim).enumerate() {
+            work.memory.fill(0.0);
+            let objective = self.functions.objective(point, x, &mut work.memory);
+            apart &= objective.is_some();
+            own.order.push((objective.unwrap_or(0.0), place));
+        }
+        own.order.sort_unstable_by(nearer);
+        // Where all of those are infeasible, what was left out is tested as well.
+        for patience in [PATIENCE, usize::MAX] {
+            let mut turn = 0;
+            while turn < packed.starts() && !(apart && own.objective < f64::INFINITY) {
+                let place = own.order[turn].1;
+                work.y.copy_from_slice(&own.answers[place * dim..][..dim]);
+                self.consider(x, own, work);
+                turn += if apart { 1 + own.tests / patience } else { 1 };
+            }
+            if !apart || own.objective < f64::INFINITY {
+                return;
+            }
+        }
+    }
+
+    /// Whether `work.y` is feasible and better than the best so far, which it becomes then. What is outside of the
+    /// bounds or not better takes no membership test.
+    fn improves(&self, x: &[f64], own: &mut Buffers, work: &mut SolverWorkspace) -> bool {
+        let mut pairs = work.y.iter().zip(&self.weights.bounds);
+        if pairs.any(|(y, (low, high))| y < low || y > high) {
+            return false;
+        }
+        work.memory.fill(0.0);
+        let objective = self.functions.objective(&work.y, x, &mut work.memory);
+        objective.is_none_or(|objective| objective < own.objective) && self.consider(x, own, work).1
+    }
+
     /// Tests `work.y` and keeps it if it is the best so far. Whether it is feasible, and whether it was kept.
     fn consider(&self, x: &[f64], own: &mut Buffers, work: &mut SolverWorkspace) -> (bool, bool) {
+        own.tests += 1;
+        own.at_best = false;
         let objective = self.basin(0).verify(x, work);
         let violation = violation(&work.constraints);
         if violation <= 0.0 && objective.is_finite() {
             let better = objective < own.objective;
+            own.at_best = better;
             if better {
                 own.objective = objective;
                 own.best.copy_from_slice(&work.y);
@@ -311,14 +392,20 @@ impl<F: Functions> Solver<F> {
         if packed.tests == 0 {
             return;
         }
-        // The gradient is asked for at the point of the last evaluation.
-        work.y.copy_from_slice(&own.best);
-        self.basin(0).evaluate(x, work);
+        let budget = (packed.heads + packed.tests).max(own.tests + packed.tests / 4);
+        if !own.at_best {
+            // The gradient is asked for at the point of the last evaluation.
+            work.y.copy_from_slice(&own.best);
+            self.basin(0).evaluate(x, work);
+            own.tests += 1;
+        }
         let mut slope = self.downhill(x, own, work);
         let mut strides = [packed.stride, STRAIGHT * packed.stride];
         let least = SHORT * packed.stride;
-        for test in 1..packed.tests {
-            let straight = test % 2 == 0 && strides[1] > least || strides[0] <= least;
+        let mut turn = 0;
+        while own.tests < budget {
+            turn += 1;
+            let straight = turn % 2 == 0 && strides[1] > least || strides[0] <= least;
             let stride = &mut strides[usize::from(straight)];
             if !slope || *stride <= least {
                 return;
@@ -329,7 +416,7 @@ impl<F: Functions> Solver<F> {
             } else {
                 packed.step(*stride, x, own, &mut work.y);
             }
-            if self.consider(x, own, work).1 {
+            if self.improves(x, own, work) {
                 *stride *= if straight { 2.0 } else { 1.5 };
                 slope = self.downhill(x, own, work);
             } else {

@@ -3,6 +3,7 @@
 
 mod active_set;
 mod functions;
+mod known;
 mod learned;
 mod pullback;
 mod run;
@@ -18,6 +19,8 @@ use core::fmt;
 #[doc(hidden)]
 pub use active_set::{ActiveSet, Ending};
 pub use functions::Functions;
+pub use known::KnownAnswers;
+pub(crate) use known::MAX_KNOWN;
 pub use learned::Proposer;
 pub use pullback::PullbackWorkspace;
 pub use weights::{AffineMap, SolverWeights};

@@ -120,18 +120,7 @@ impl SolverWeights {
             ("margins", &self.margins, watched),
         ];
         for (part, values, expected) in parts {
-            dimension(
-                || format!("the length of solver.{part}"),
-                values.len(),
-                expected,
-            )?;
-            if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-                return Err(WeightsError::NotFinite {
-                    part: format!("solver.{part}"),
-                    index,
-                    value: values[index] as f32,
-                });
-            }
+            finite(part, values, expected)?;
         }
         if let Some(near) = self.near
             && !(near >= 0.0 && near.is_finite())
@@ -204,6 +193,7 @@ impl SolverWeights {
         let outputs = dim * proposer.heads(dim).max(1);
         let network = &proposer.network;
         network.validate("solver.network", x_dim.max(1), outputs)?;
+        proposer.known.validate(dim, x_dim)?;
         limit(|| "solver.tests".into(), proposer.tests, MAX_TESTS)?;
         limit(|| "solver.watched".into(), self.watched.len(), 0)?;
         if proposer.stride.is_finite() && proposer.stride > 0.0 {
@@ -212,6 +202,20 @@ impl SolverWeights {
         let (part, index, value) = ("solver.stride".into(), 0, proposer.stride as f32);
         Err(WeightsError::NotFinite { part, index, value })
     }
+}
+
+/// Refuses a part of another length, or with numbers that are not finite.
+pub(super) fn finite(part: &str, values: &[f64], expected: usize) -> Result<(), WeightsError> {
+    let length = || format!("the length of solver.{part}");
+    dimension(length, values.len(), expected)?;
+    let Some(index) = values.iter().position(|value| !value.is_finite()) else {
+        return Ok(());
+    };
+    Err(WeightsError::NotFinite {
+        part: format!("solver.{part}"),
+        index,
+        value: values[index] as f32,
+    })
 }
 
 /// How many entries two lists have in common, place by place; none if one is longer.

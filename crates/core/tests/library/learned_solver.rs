@@ -1,9 +1,11 @@
 //! Answers of the learned tool, with networks made by hand: the point of a disc nearest to x, and a disc with a
 //! bite.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use fabproj_core::{
-    AffineMap, Anchor, FormatError, Functions, LatentSet, Layer, Network, Proposer, SolveOutcome,
-    Solver, SolverWeights, Weights,
+    AffineMap, Anchor, FormatError, Functions, KnownAnswers, LatentSet, Layer, Network, Proposer,
+    SolveOutcome, Solver, SolverWeights, Weights,
 };
 
 use crate::common::counting::counted;
@@ -99,9 +101,25 @@ fn weights(tests: usize) -> SolverWeights {
             },
             tests,
             stride: 0.5,
+            known: KnownAnswers::default(),
         }),
         others: vec![],
     }
+}
+
+/// The same with good answers of the set that ends at y0 = 0.2, at x all around.
+fn with_known(tests: usize) -> SolverWeights {
+    let mut all = weights(tests);
+    let known = &mut all.proposer.as_mut().expect("a proposer").known;
+    for x in xs() {
+        let length = x[0].hypot(x[1]).max(0.49);
+        known.x.extend(x);
+        known
+            .y
+            .extend([(0.49 * x[0] / length).min(0.19), 0.49 * x[1] / length]);
+    }
+    known.nearest = 3;
+    all
 }
 
 fn xs() -> impl Iterator<Item = [f64; 2]> {
@@ -163,8 +181,78 @@ fn without_a_feasible_proposal_an_anchor_leads_back() {
 }
 
 #[test]
+fn an_answer_starts_from_the_known_answers_nearest_in_x() {
+    let all = with_known(0);
+    let known = all.proposer.clone().unwrap().known;
+    let set = Bitten { cut: 0.2 };
+    let solver = Solver::new(all, Bitten { cut: 0.2 }).unwrap();
+    let mut from_known = 0;
+    for (x, own) in xs().zip(known.y.chunks_exact(2)) {
+        let (y, answer) = solver.solve(&x).unwrap();
+        // The entry at x itself is the nearest; that of another x, or a point of the network, may be better.
+        assert!(answer.objective <= set.values(own, &x, &mut [0.0], &mut []));
+        from_known += usize::from(known.y.chunks_exact(2).any(|known| known == y));
+    }
+    // Points of the network are outside wherever x is on the right.
+    assert!(from_known > 30, "{from_known}");
+}
+
+/// A set that counts its tests, beside an objective that can be asked for alone.
+struct Counted {
+    bitten: Bitten,
+    tests: AtomicUsize,
+}
+
+impl Functions for Counted {
+    fn dim(&self) -> usize {
+        2
+    }
+    fn x_dim(&self) -> usize {
+        2
+    }
+    fn rows(&self) -> usize {
+        1
+    }
+    fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], memory: &mut [f64]) -> f64 {
+        self.tests.fetch_add(1, Ordering::Relaxed);
+        self.bitten.values(y, x, constraints, memory)
+    }
+    fn objective(&self, y: &[f64], x: &[f64], memory: &mut [f64]) -> Option<f64> {
+        Some(self.bitten.values(y, x, &mut [0.0], memory))
+    }
+    fn gradient(&self, y: &[f64], x: &[f64], weights: &[f64], gradient: &mut [f64], m: &mut [f64]) {
+        self.bitten.gradient(y, x, weights, gradient, m);
+    }
+    fn slopes(&self, _: &[f64], _: &[f64], _: &[f64], slopes: &mut [f64], _: &mut [f64]) {
+        slopes.fill(0.0);
+    }
+}
+
+#[test]
+fn what_is_not_better_is_not_tested() {
+    let counted = Counted {
+        bitten: Bitten { cut: 0.2 },
+        tests: AtomicUsize::new(0),
+    };
+    let (mut alone, mut together) = (0.0, 0.0);
+    let solver = Solver::new(with_known(20), &counted).unwrap();
+    let plain = Solver::new(with_known(20), Bitten { cut: 0.2 }).unwrap();
+    for x in xs() {
+        counted.tests.store(0, Ordering::Relaxed);
+        let (_, answer) = solver.solve(&x).unwrap();
+        assert!(answer.outcome.is_verified());
+        // One for each of two points of the network, and 20 more.
+        assert!(counted.tests.load(Ordering::Relaxed) <= 22, "{x:?}");
+        alone += answer.objective;
+        together += plain.solve(&x).unwrap().1.objective;
+    }
+    // As good with fewer tests.
+    assert!(alone < together + 0.05, "{alone} {together}");
+}
+
+#[test]
 fn calls_do_not_allocate_and_batches_are_the_same() {
-    let solver = Solver::new(weights(30), Bitten { cut: 0.1 }).unwrap();
+    let solver = Solver::new(with_known(30), Bitten { cut: 0.1 }).unwrap();
     let mut workspace = solver.workspace();
     let mut y = [0.0; 2];
     let ((), count) = counted(|| {
@@ -206,17 +294,27 @@ fn the_gradient_is_that_of_the_proposal() {
 
 #[test]
 fn files_come_back_and_other_weights_are_refused() {
-    let bytes = weights(7).to_bytes().unwrap();
-    assert_eq!(SolverWeights::from_bytes(&bytes).unwrap(), weights(7));
-    assert_eq!(Weights::from_bytes(&bytes), Err(FormatError::Solver));
-    let faults: [fn(&mut SolverWeights); 4] = [
+    for weights in [weights(7), with_known(7)] {
+        let bytes = weights.to_bytes().unwrap();
+        assert_eq!(SolverWeights::from_bytes(&bytes).unwrap(), weights);
+        assert_eq!(Weights::from_bytes(&bytes), Err(FormatError::Solver));
+        // Files written before there were known answers have no entry.
+        let proposer = Parts::of(&bytes).metadata()["solver"]["proposer"].clone();
+        let known = &weights.proposer.as_ref().unwrap().known;
+        assert_eq!(proposer.get("known").is_none(), known.y.is_empty());
+    }
+    let faults: [fn(&mut SolverWeights); 8] = [
+        |weights| weights.proposer.as_mut().unwrap().known.nearest = 101,
+        |weights| weights.proposer.as_mut().unwrap().known.y[5] = f64::NAN,
+        |weights| weights.proposer.as_mut().unwrap().known.x.truncate(199),
+        |weights| weights.proposer.as_mut().unwrap().known.y.truncate(199),
         |weights| weights.proposer.as_mut().unwrap().stride = f64::NAN,
         |weights| weights.proposer.as_mut().unwrap().network = Network::identity(3),
         |weights| weights.proposer.as_mut().unwrap().projector.x_dim = 1,
         |weights| weights.metric.clear(),
     ];
     for fault in faults {
-        let mut wrong = weights(7);
+        let mut wrong = with_known(7);
         fault(&mut wrong);
         assert!(Solver::new(wrong, Bitten { cut: 1.0 }).is_err());
     }
@@ -226,7 +324,7 @@ fn files_come_back_and_other_weights_are_refused() {
 /// beyond a small multiple of the file.
 #[test]
 fn edited_files_never_panic_or_allocate() {
-    let bytes = weights(7).to_bytes().unwrap();
+    let bytes = with_known(7).to_bytes().unwrap();
     let values = serde_json::json!([0, -1, 1, 3, 0.5, 1e300, 4096, u64::MAX, null, [], "relu"]);
     let mut places = Vec::new();
     leaves(&Parts::of(&bytes).metadata(), String::new(), &mut places);

@@ -38,6 +38,10 @@ impl Functions for BlackBox {
         self.objective.values(y, x, &mut [], memory)
     }
 
+    fn objective(&self, y: &[f64], x: &[f64], memory: &mut [f64]) -> Option<f64> {
+        Some(self.objective.values(y, x, &mut [], memory))
+    }
+
     fn gradient(&self, y: &[f64], x: &[f64], _: &[f64], gradient: &mut [f64], memory: &mut [f64]) {
         self.objective.gradient(y, x, &[], gradient, memory);
     }

@@ -1,9 +1,10 @@
 //! The learned tool, for sets with a membership test only: a projector of the set, and a network in front of it
 //! that the objective has trained.
 
-use fabproj_core::{AffineMap, Projector, Proposer, SolverWeights};
+use fabproj_core::{AffineMap, KnownAnswers, Projector, Proposer, SolverWeights};
 
 use super::black_box::Feasible;
+use super::known;
 use super::network::Task;
 use super::plan::square;
 use super::problem::Problem;
@@ -13,10 +14,11 @@ use crate::train::{Event, Session, Settings, TrainError, train_weights};
 
 /// The first step downhill of an answer, in units of the set's size.
 const STRIDE: f64 = 0.5;
-/// Share of the projector in the whole training.
-const PROJECTOR: f64 = 0.7;
+/// Shares of the whole training that are done after the projector, and after the network.
+const PROJECTOR: f64 = 0.65;
+const NETWORK: f64 = 0.9;
 
-/// Trains the projector, then the network.
+/// Trains the projector, then the network, and keeps answers that both together lead to.
 pub(super) fn fit(
     problem: &Problem,
     settings: &SolveSettings,
@@ -42,16 +44,17 @@ pub(super) fn fit(
     let unit = projector.frame.scale.iter().copied().fold(0.0, f32::max);
     let start = middle(&reduced);
     let x_range = problem.distribution().range(reduced.x_dim);
+    let runner = Projector::new(&projector)?;
     let task = Task {
         problem,
-        projector: &Projector::new(&projector)?,
+        projector: &runner,
         set: &set,
         start: &start,
         x_range: &x_range,
         unit: f64::from(unit),
     };
-    let network = task.train(settings, &session.part(PROJECTOR, 1.0))?;
-    Ok(SolverWeights {
+    let network = task.train(settings, &session.part(PROJECTOR, NETWORK))?;
+    let mut weights = SolverWeights {
         dim: reduced.dim,
         x_dim: reduced.x_dim,
         rows: problem.functions().rows(),
@@ -75,9 +78,20 @@ pub(super) fn fit(
             network: network.to_network(),
             tests: settings.tests,
             stride: STRIDE * f64::from(unit),
+            known: KnownAnswers::default(),
         }),
         others: Vec::new(),
-    })
+    };
+    let known = known::collect(
+        problem,
+        (&weights, runner),
+        settings,
+        &session.part(NETWORK, 1.0),
+    )?;
+    if let Some(proposer) = &mut weights.proposer {
+        proposer.known = known;
+    }
+    Ok(weights)
 }
 
 /// The point on the equations that is nearest to the middle of the bounds, as a map of x.

@@ -11,6 +11,7 @@ mod certify;
 mod checkpoint;
 mod choose;
 mod closures;
+mod known;
 mod label;
 mod learned;
 mod linear;

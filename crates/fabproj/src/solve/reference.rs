@@ -1,13 +1,13 @@
 //! Optima that answers are compared with, and the gaps to them.
 
 use fabproj_core::{Answer, Functions, Projector, SolveOutcome, Solver};
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
 use super::affine::apply;
 use super::choose::{Measured, relative_gap};
+use super::known::search_by_tests;
 use super::label::{self, Hessian};
 use super::pilot::Starts;
 use super::problem::Problem;
@@ -22,8 +22,6 @@ const DRAWN: usize = 16;
 const STARTS: usize = 8;
 /// Membership tests of a local search.
 const TESTS: usize = 1_000;
-/// Times that such a search goes back to long steps.
-const ROUNDS: usize = 3;
 
 /// What finds the optima that answers are compared with.
 pub(super) struct Reference<'a> {
@@ -179,7 +177,9 @@ impl<'a> Reference<'a> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(1_000 + index as u64);
         let by_tests = starts().filter(|_| self.tests > 0);
-        let by_tests = by_tests.filter_map(|start| self.search(x, start, &mut random));
+        let by_tests = by_tests.filter_map(|start| {
+            Some(search_by_tests(&self.reduced, x, start, self.tests, &mut random)?.1)
+        });
         by_steps.chain(by_tests).reduce(f64::min)
     }
 
@@ -188,44 +188,6 @@ impl<'a> Reference<'a> {
         let projected = self.projector.as_ref();
         let projected = projected.and_then(|projector| projector.project(start, x).ok());
         projected.map_or_else(|| self.reduced.nearest(start, x), |(y, _)| y)
-    }
-
-    /// The best objective of random steps from a feasible point: a step to a better feasible point is taken, and
-    /// tried again with a longer one.
-    fn search(&self, x: &[f64], start: &[f64], random: &mut ChaCha8Rng) -> Option<f64> {
-        let reduced = &self.reduced;
-        let mut point = reduced.point(start.to_vec(), x);
-        if point.violation() > 0.0 {
-            return None;
-        }
-        let (mut y, mut best) = (point.y.clone(), point.objective);
-        let widths = reduced.bounds.iter().map(|(low, high)| high - low);
-        let longest = 0.2 * widths.fold(0.0, f64::max).clamp(1e-6, 1e6);
-        let scale = 1.0 / (reduced.free() as f64).sqrt();
-        let (mut stride, mut again) = (longest, None);
-        for test in 1..self.tests {
-            if test.is_multiple_of((self.tests / ROUNDS).max(1)) {
-                stride = stride.max(0.1 * longest);
-            }
-            let repeated = again.is_some();
-            let direction: Vec<f64> = again.take().unwrap_or_else(|| {
-                let draw = |_| scale * random.sample::<f64, _>(StandardNormal);
-                (0..reduced.free()).map(draw).collect()
-            });
-            point.y.copy_from_slice(&y);
-            let moved: Vec<f64> = direction.iter().map(|value| stride * value).collect();
-            reduced.add(&mut point.y, &moved);
-            reduced.evaluate(&mut point, x);
-            if point.violation() <= 0.0 && point.objective < best {
-                best = point.objective;
-                y.copy_from_slice(&point.y);
-                stride = (1.5 * stride).min(longest);
-                again = Some(direction);
-            } else if !repeated {
-                stride *= 0.92;
-            }
-        }
-        Some(best)
     }
 }
 

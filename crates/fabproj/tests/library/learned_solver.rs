@@ -45,6 +45,10 @@ fn answers_pass_the_test_near_the_best_known_and_survive_a_file() {
         .expect("a certificate")
         .clone();
     assert_eq!(certificate.feasible, 40);
+    let known = &model.weights().proposer.as_ref().expect("a network").known;
+    assert_eq!((known.y.len(), known.nearest), (2 * 512, 32));
+    let entries = known.y.chunks_exact(2).zip(known.x.chunks_exact(2));
+    assert!(entries.into_iter().all(|(y, x)| plate().contains(y, x)));
     assert!(certificate.reference.contains("multi-start local search"));
     assert!(certificate.median < 0.05, "{certificate:?}");
     assert!(certificate.worst >= certificate.median && certificate.median >= 0.0);
@@ -68,8 +72,8 @@ fn a_training_stops_soon_and_resumes_to_the_same_bits() {
     let whole = solve::train(&problem, &settings).expect("a solver");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let checkpoints = Checkpoints::folder(folder.path()).expect("checkpoints");
-    // Once in the projector, once in the network.
-    for network in [false, true] {
+    // Once in the projector, once in the network, once among the known answers.
+    for part in [None, Some("network"), Some("known")] {
         let stop = AtomicBool::new(false);
         let since = std::sync::Mutex::new(None);
         let session = Session::new()
@@ -77,7 +81,7 @@ fn a_training_stops_soon_and_resumes_to_the_same_bits() {
             .stop(&stop)
             .observe(|event| {
                 if let Event::Progress { unit: at, .. } = event
-                    && (*at == "network") == network
+                    && part.is_none_or(|part| part == *at)
                     && !stop.swap(true, Ordering::Relaxed)
                 {
                     *since.lock().expect("a time") = Some(Instant::now());
@@ -91,6 +95,24 @@ fn a_training_stops_soon_and_resumes_to_the_same_bits() {
     let session = Session::new().checkpoints(&checkpoints);
     let resumed = solve::train_with(&problem, &settings, &session).expect("a solver");
     assert_eq!(resumed, whole);
+}
+
+#[test]
+fn without_x_one_known_answer_is_kept_and_none_where_none_is_wanted() {
+    let ring = |y: &[f64], _: &[f64]| (0.5..=1.5).contains(&y[0].hypot(y[1]));
+    let objective = FnFunctions::new([2, 0, 0], |y, _, _| (y[0] - 0.1).hypot(y[1]));
+    let problem = Problem::from_set(FnSet::new("ring", [(-2.0, 2.0); 2], ring), objective);
+    let mut settings = settings();
+    settings.network_steps = 100;
+    for (wanted, found) in [(None, 1), (Some(0), 0)] {
+        settings.known = wanted;
+        let model = solve::train(&problem, &settings).expect("a solver");
+        let known = &model.weights().proposer.as_ref().expect("a network").known;
+        assert_eq!((known.y.len(), known.nearest), (2 * found, found));
+        let solver = model.solver(&problem).expect("a solver");
+        let (_, answer) = solver.solve(&[]).expect("an answer");
+        assert!(answer.outcome.is_verified() && answer.objective < 0.45);
+    }
 }
 
 /// As a program has it that knows of constraint functions only: no tool is asked for.
