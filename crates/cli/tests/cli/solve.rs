@@ -221,6 +221,8 @@ fn a_problem_with_alternatives_is_learned() {
         "20",
         "--setting",
         "network_steps=300",
+        "--setting",
+        "known=64",
     ];
     let said = learned(&quick).done().stdout;
     assert!(said.contains("learned: mean gap"), "{said}");

@@ -47,9 +47,6 @@ pub struct SolveSettings {
     /// Learned tool: membership tests of an answer beside one for each point of the network. 24
     pub tests: usize,
     /// Learned tool: answers at drawn x that are kept to start from; left out: 4096, and 512 with `quick`.
-    // Not written if left out: results of the study are found by a digest of all settings, and older ones do not
-    // have this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<usize>,
 }
 

@@ -137,7 +137,7 @@ impl ScaleRun {
     pub fn key(&self, context: &Context<'_>) -> ScaleKey {
         let steps = self.network_steps(context);
         let settings = match self.method {
-            ScaleMethod::Solver => to_value(&self.solve_settings()),
+            ScaleMethod::Solver => self.key_settings(),
             ScaleMethod::Clarabel => json!({ "tolerance": 1e-8 }),
             ScaleMethod::Admm => json!({ "tolerance": admm::TOLERANCE }),
             ScaleMethod::RayNet => to_value(&NetSettings::ray(steps)),
@@ -145,7 +145,7 @@ impl ScaleRun {
             ScaleMethod::FsNet => to_value(&NetSettings::fsnet(steps, self.family.is_network())),
             ScaleMethod::Homeomorphic => to_value(&HomeomorphicSettings::new(steps)),
             // They get what our solver takes.
-            _ => to_value(&self.solve_settings()),
+            _ => self.key_settings(),
         };
         ScaleKey {
             version: VERSION,
@@ -162,6 +162,17 @@ impl ScaleRun {
         let mut settings = SolveSettings::default();
         settings.seed = self.seed;
         settings.labels = self.family.labels();
+        settings
+    }
+
+    /// The solver's settings. What is newer than the oldest runs and not set is left out: their keys stay.
+    fn key_settings(&self) -> Value {
+        let mut settings = to_value(&self.solve_settings());
+        if let Some(settings) = settings.as_object_mut()
+            && settings["known"].is_null()
+        {
+            settings.remove("known");
+        }
         settings
     }
 
