@@ -29,7 +29,14 @@ pub struct ScaleRow<'a> {
 /// Records of the same protocol by family and method, in the order of the catalogues. Of several protocols or
 /// settings, the one with the most records.
 pub fn rows(records: &[ScaleRecord]) -> Vec<ScaleRow<'_>> {
-    let kind = |key: &ScaleKey| (key.version, key.problems, key.settings.to_string());
+    let kind = |key: &ScaleKey| {
+        let mut settings = key.settings.clone();
+        if let Some(settings) = settings.as_object_mut() {
+            // It tells instances apart, not protocols.
+            settings.remove("seed");
+        }
+        (key.version, key.problems, settings.to_string())
+    };
     let mut rows = Vec::new();
     for family in FAMILIES {
         for method in ScaleMethod::ALL {
@@ -273,4 +280,39 @@ pub(super) fn csv(records: &[ScaleRecord]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(seed: u64, goal: f64) -> ScaleRecord {
+        let key = json!({
+            "version": 3, "family": "qp-100", "method": "solver", "seed": seed, "problems": 300,
+            "settings": { "seed": seed, "goal": goal },
+        });
+        let record = json!({
+            "key": key, "feasible": 1.0, "nearly_feasible": 1.0, "mean_gap": 0.0, "median_gap": 0.0,
+            "p99_gap": 0.0, "worst_gap": 0.0, "fresh": 0, "fresh_feasible": 0, "p50_us": 1.0, "p99_us": 1.0,
+            "batch_us": null, "peer_us": null, "training_seconds": 1.0, "training_tests": null,
+            "answer_tests": null, "without_reference": 0, "machine": "",
+        });
+        serde_json::from_value(record).unwrap()
+    }
+
+    #[test]
+    fn instances_with_the_same_settings_make_one_row() {
+        let records = [
+            record(0, 1e-6),
+            record(1, 1e-6),
+            record(2, 1e-6),
+            record(0, 1e-3),
+        ];
+        let rows = rows(&records);
+        assert_eq!(rows.len(), 1);
+        let seeds: Vec<u64> = rows[0].records.iter().map(|one| one.key.seed).collect();
+        assert_eq!(seeds, [0, 1, 2]);
+    }
 }
