@@ -141,6 +141,11 @@ impl<F: Functions> Basin<'_, F> {
         if let Some(objective) = self.pull(x, work, 1.0) {
             return (SolveOutcome::Pulled, objective);
         }
+        if weights.near.is_some()
+            && let Some(objective) = self.search_from_anchor(x, work)
+        {
+            return (SolveOutcome::Solved, objective);
+        }
         let mut objective = self.verify(x, work);
         if least < violation(&work.constraints) {
             work.y.copy_from_slice(&work.least_violating);
@@ -185,6 +190,20 @@ impl<F: Functions> Basin<'_, F> {
         work.y.copy_from_slice(&work.before);
         let objective = self.verify(x, work);
         best.map(|_| objective)
+    }
+
+    /// The objective of what a search from the anchor finds: it obeys equations where steps have gone astray. On
+    /// failure y is where it was.
+    fn search_from_anchor(&self, x: &[f64], work: &mut SolverWorkspace) -> Option<f64> {
+        work.before.copy_from_slice(&work.y);
+        work.y.copy_from_slice(&work.anchor);
+        work.program.multipliers.fill(0.0);
+        work.guess.clear();
+        let found = self.search(x, work);
+        if found.is_none() {
+            work.y.copy_from_slice(&work.before);
+        }
+        found
     }
 
     /// The learned start.

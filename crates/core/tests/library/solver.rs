@@ -209,6 +209,71 @@ fn without_a_feasible_point_the_least_violating_is_returned() {
     assert!(!answer.outcome.is_verified());
 }
 
+/// ½ (y − x)² where y² ≥ 4. Fails right of 0, as a simulation might.
+struct Brittle;
+
+impl Functions for Brittle {
+    fn dim(&self) -> usize {
+        1
+    }
+    fn x_dim(&self) -> usize {
+        1
+    }
+    fn rows(&self) -> usize {
+        1
+    }
+    fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], _: &mut [f64]) -> f64 {
+        constraints[0] = 4.0 - y[0] * y[0];
+        if y[0] > 0.0 {
+            return f64::NAN;
+        }
+        0.5 * (y[0] - x[0]).powi(2)
+    }
+    fn gradient(&self, y: &[f64], x: &[f64], weights: &[f64], gradient: &mut [f64], _: &mut [f64]) {
+        gradient[0] = match y[0] > 0.0 {
+            true => f64::NAN,
+            false => y[0] - x[0] - 2.0 * weights[0] * y[0],
+        };
+    }
+    fn slopes(&self, y: &[f64], _: &[f64], d: &[f64], slopes: &mut [f64], _: &mut [f64]) {
+        slopes[0] = -2.0 * y[0] * d[0];
+    }
+}
+
+#[test]
+fn where_a_search_finds_nothing_another_starts_at_the_anchor() {
+    let constant = |value| AffineMap {
+        constant: vec![value],
+        by_x: vec![0.0],
+    };
+    let weights = SolverWeights {
+        dim: 1,
+        x_dim: 1,
+        rows: 1,
+        bounds: vec![(-4.0, 4.0)],
+        start: constant(1.0),
+        // Not feasible itself, so that no pull leads inside.
+        anchor: constant(-1.5),
+        metric: vec![1.0],
+        watched: vec![0],
+        gram: vec![1.0],
+        pulls: vec![1.0],
+        margins: vec![0.0],
+        active: vec![],
+        steps: 1,
+        near: Some(1e-7),
+        x_range: vec![(0.0, 2.0)],
+        ..weights()
+    };
+    let solver = Solver::new(weights, Brittle).unwrap();
+    let (y, answer) = solver.solve(&[1.0]).unwrap();
+    assert!(
+        answer.outcome.is_verified() && answer.searched,
+        "{answer:?}"
+    );
+    assert!((y[0] + 2.0).abs() < 1e-6, "{y:?}");
+}
+
 #[test]
 fn calls_do_not_allocate_and_rows_equal_points() {
     let solver = Solver::new(weights(), Ring).unwrap();
