@@ -89,9 +89,10 @@ fn tests(features: &[String]) -> Result<()> {
         true => &["nextest", "run"],
         false => &["test"],
     };
-    let targets = ["--workspace", "--lib", "--bins", "--tests"];
     let mut tests = cargo(runner);
-    // One run names all failures.
-    tests.args(targets).arg("--no-fail-fast").args(features);
+    // All that have tests: `--lib` and `--bins` would build empty tests of those that have none. One run names
+    // all failures.
+    tests.args(["--workspace", "--tests", "--no-fail-fast"]);
+    tests.args(features);
     step("tests", &mut tests)
 }
