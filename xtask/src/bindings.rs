@@ -138,6 +138,7 @@ fn install(environment: &Environment, wheel: &Path) -> Result<()> {
         "--quiet",
         "--disable-pip-version-check",
         "--force-reinstall",
+        "--no-compile",
         "--no-deps",
     ];
     step_beside(

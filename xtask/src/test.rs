@@ -17,9 +17,10 @@ pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let start = Instant::now();
     let mut skipped = arguments.skipped();
     let workspace = Workspace::read()?;
+    // First, because it may prepare one of the environments itself.
+    let features = features::all(&mut skipped)?;
     // Downloads need little of the processor.
     let downloads = thread::spawn(download);
-    let features = features::all(&mut skipped)?;
     check::steps(&workspace, &features, &mut skipped)?;
     no_std(&workspace)?;
     // It has no result: what failed is tried again, and told, where it is needed.
