@@ -65,8 +65,7 @@ fn no_std(workspace: &Workspace) -> Result<()> {
 fn python_consumers(workspace: &Workspace, features: &[String]) -> Result<()> {
     let python = Environment::prepare(&python::TEST)?;
     let models = workspace.target_directory.join("reference-models");
-    // All of the workspace, as the tests are built: with other features everything would be built twice.
-    let mut example = vec!["build", "--workspace", "--example", "reference_models"];
+    let mut example = [&["build"], features::AS_TESTS].concat();
     example.extend(features.iter().map(String::as_str));
     let program = executable(&example, "reference_models")?;
     step(
