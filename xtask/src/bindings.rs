@@ -1,15 +1,16 @@
 //! The Python package, built once and tested from the outside. The C interface is tested by cargo.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-use crate::check;
 use crate::metadata::Workspace;
 use crate::python::{Environment, FRAMEWORKS, PACKAGE, PACKAGE_BENCH, SAFETY};
 use crate::shell::{Skipped, cargo, step, step_beside};
+use crate::{check, features};
 
 /// The folder of the Python package, from the root.
 const PACKAGE_FOLDER: &str = "bindings/python";
@@ -53,7 +54,7 @@ pub struct Bench {
 pub fn bench(arguments: &Bench) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     let environment = Environment::prepare(&PACKAGE_BENCH)?;
-    let wheel = wheel(&workspace, &environment, "release")?;
+    let wheel = wheel(&workspace, &mut maturin(&environment, "release"))?;
     install(&environment, &wheel)?;
     let mut bench = environment.script(&format!("{PACKAGE_FOLDER}/bench.py"));
     bench.args(["--rounds", &arguments.rounds.to_string()]);
@@ -81,8 +82,7 @@ impl Package {
         Ok(Self {
             frameworks: optional(&FRAMEWORKS, "PyTorch, JAX, Gymnasium and ONNX Runtime")?,
             safety: optional(&SAFETY, "Safety Gymnasium")?,
-            // The tests' profile: what they have compiled is used again.
-            wheel: wheel(workspace, &everyday, "dev")?,
+            wheel: wheel(workspace, &mut maturin_as_tests(&everyday)?)?,
             everyday,
         })
     }
@@ -110,23 +110,51 @@ impl Package {
     }
 }
 
-fn wheel(workspace: &Workspace, environment: &Environment, profile: &str) -> Result<PathBuf> {
+/// The command that builds the wheel.
+fn maturin(environment: &Environment, profile: &str) -> Command {
+    let manifest = format!("{PACKAGE_FOLDER}/Cargo.toml");
+    let mut build = environment.module("maturin");
+    build.args(["build", "--quiet", "--profile", profile]);
+    build.args(["--manifest-path", &manifest]);
+    build.arg("--interpreter").arg(environment.interpreter());
+    build
+}
+
+/// The same command in the tests' profile, and with [`rustc`] in place of cargo.
+fn maturin_as_tests(environment: &Environment) -> Result<Command> {
+    let mut build = maturin(environment, "dev");
+    // On macOS maturin adds options for the linker, which no other command of cargo takes.
+    if cfg!(target_os = "linux") {
+        build.env("CARGO", env::current_exe()?);
+    }
+    Ok(build)
+}
+
+#[derive(clap::Args)]
+pub struct Rustc {
+    /// The arguments of `cargo rustc`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Builds the native module as maturin asks cargo to, but together with the workspace: alone it would get other
+/// features of its dependencies, and all that the tests have compiled would be compiled again.
+pub fn rustc(arguments: &Rustc) -> Result<ExitCode> {
+    let features = features::all(&mut Skipped::new(false))?;
+    let mut build = cargo(&[&["build"], features::AS_TESTS].concat());
+    step(
+        "native module",
+        build.args(features).args(&arguments.arguments),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wheel(workspace: &Workspace, maturin: &mut Command) -> Result<PathBuf> {
     let folder = workspace.target_directory.join("wheels");
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
     }
-    let manifest = format!("{PACKAGE_FOLDER}/Cargo.toml");
-    let mut build = environment.module("maturin");
-    build.args([
-        "build",
-        "--quiet",
-        "--profile",
-        profile,
-        "--manifest-path",
-        &manifest,
-    ]);
-    build.arg("--interpreter").arg(environment.interpreter());
-    step("Python package", build.arg("--out").arg(&folder))?;
+    step("Python package", maturin.arg("--out").arg(&folder))?;
     let files = fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
     let mut wheels = files.filter_map(|file| Some(file.ok()?.path()));
     wheels.next().context("maturin built no wheel")
@@ -138,6 +166,7 @@ fn install(environment: &Environment, wheel: &Path) -> Result<()> {
         "--quiet",
         "--disable-pip-version-check",
         "--force-reinstall",
+        "--no-compile",
         "--no-deps",
     ];
     step_beside(

@@ -14,6 +14,10 @@ const PUBLISHED: [&str; 5] = [
     "fabproj-cli/png",
 ];
 
+/// What a build of the whole workspace takes so that dependencies get the features that they have in tests: an
+/// example brings in what only tests depend on.
+pub const AS_TESTS: &[&str] = &["--workspace", "--example", "reference_models"];
+
 /// Cargo's arguments for all features. MuJoCo's is among them where its library is to be had.
 pub fn all(skipped: &mut Skipped) -> Result<[String; 2]> {
     let mut features = PUBLISHED.join(",");

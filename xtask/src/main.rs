@@ -43,6 +43,9 @@ enum Task {
     Bench(bench::Arguments),
     /// Test the Python package, alone and beside the frameworks; exported graphs in tract
     Bindings(check::Arguments),
+    /// Build the native module for maturin
+    #[command(hide = true)]
+    Rustc(bindings::Rustc),
     /// Compare the speed of the Python package with that of other frameworks
     BenchBindings(bindings::Bench),
     /// Test the core and the library on AArch64, emulated by QEMU
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Task::Api(arguments) => api::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Bindings(arguments) => bindings::run(&arguments),
+        Task::Rustc(arguments) => bindings::rustc(&arguments),
         Task::BenchBindings(arguments) => bindings::bench(&arguments),
         Task::Arm => arm::run(),
         Task::Fuzz(arguments) => reliability::fuzz(&arguments),
@@ -91,7 +95,7 @@ mod tests {
         let mut command = Arguments::command();
         command.clone().debug_assert();
         let help = command.render_help().to_string();
-        for task in command.get_subcommands() {
+        for task in command.get_subcommands().filter(|task| !task.is_hide_set()) {
             let about = task
                 .get_about()
                 .map(ToString::to_string)

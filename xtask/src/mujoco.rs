@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 use crate::metadata::Workspace;
+use crate::python::{self, Environment};
 use crate::shell::{self, command, step};
 
 /// The library's folder, from the root.
@@ -37,7 +38,8 @@ pub fn prepare() -> Result<PathBuf> {
     let work = Workspace::read()?.target_directory.join("mujoco");
     remove(&work)?;
     fs::create_dir_all(&work).with_context(|| format!("creating {}", work.display()))?;
-    let python = pip(&work)?;
+    // Any with pip will do.
+    let python = Environment::prepare(&python::TEST)?;
     download(&python, &work)?;
     extract(&python, &work)?;
     // Renamed when it is whole, so that an interrupted copy is not taken for the library.
@@ -55,30 +57,11 @@ fn remove(folder: &Path) -> Result<()> {
     fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))
 }
 
-/// A Python with pip: a virtual environment, because not every system's Python has pip.
-fn pip(folder: &Path) -> Result<PathBuf> {
-    let chosen = env::var_os("PYTHON").map(PathBuf::from);
-    let python = chosen.unwrap_or_else(|| "python3".into());
-    let environment = folder.join("python");
-    let mut venv = command(&python);
-    step(
-        "virtual environment",
-        venv.args(["-m", "venv"]).arg(&environment),
-    )
-    .context(
-        "Python 3 with its venv module is needed to download MuJoCo (Debian, Ubuntu: apt install \
-         python3-venv); the variable PYTHON names another one",
-    )?;
-    Ok(environment.join("bin").join("python"))
-}
-
 /// Downloads the wheel for this machine. Its Python version is fixed, since only the library in it is
 /// used.
-fn download(python: &Path, folder: &Path) -> Result<()> {
+fn download(python: &Environment, folder: &Path) -> Result<()> {
     let platform = platform(env::consts::OS, env::consts::ARCH)?;
     let fixed = [
-        "-m",
-        "pip",
         "download",
         "--quiet",
         "--no-deps",
@@ -86,7 +69,7 @@ fn download(python: &Path, folder: &Path) -> Result<()> {
         "--python-version=3.11",
         "--require-hashes",
     ];
-    let mut pip = command(python);
+    let mut pip = python.module("pip");
     pip.args(fixed)
         .args(["--platform", platform, "--requirement", REQUIREMENTS])
         .arg("--dest")
@@ -108,13 +91,13 @@ fn platform(system: &str, processor: &str) -> Result<&'static str> {
     }
 }
 
-fn extract(python: &Path, folder: &Path) -> Result<()> {
+fn extract(python: &Environment, folder: &Path) -> Result<()> {
     let program = "import glob, os, sys, zipfile\n\
         folder, library = sys.argv[1:]\n\
         wheel, = glob.glob(os.path.join(folder, 'wheel', '*.whl'))\n\
         with open(os.path.join(folder, library), 'wb') as out:\n\
         \x20   out.write(zipfile.ZipFile(wheel).read('mujoco/' + library))";
-    let mut unpack = command(python);
+    let mut unpack = command(python.interpreter());
     unpack.args(["-c", program]).arg(folder).arg(LIBRARY);
     shell::output(&mut unpack).context("taking the library out of the wheel")?;
     Ok(())

@@ -116,23 +116,27 @@ impl Packages {
 /// A Python with its packages.
 pub struct Environment {
     interpreter: PathBuf,
+    /// Where what Python compiles is kept.
+    bytecode: PathBuf,
 }
 
 impl Environment {
     /// Creates the environment, unless it exists and is up to date.
     pub fn prepare(packages: &Packages) -> Result<Self> {
-        let folder = Workspace::read()?
-            .target_directory
-            .join("python")
-            .join(packages.name);
-        let interpreter = interpreter_in(&folder);
+        let environments = Workspace::read()?.target_directory.join("python");
+        let folder = environments.join(packages.name);
+        let environment = Self {
+            interpreter: interpreter_in(&folder),
+            bytecode: environments.join("bytecode"),
+        };
+        let interpreter = &environment.interpreter;
         let mut wanted = stamp_text(&shell::root().join(packages.requirements))?;
         if let Some(bare) = packages.bare {
             wanted.push_str(&stamp_text(&shell::root().join(bare))?);
         }
         let stamp = folder.join("fabproj-requirements");
         if interpreter.is_file() && fs::read_to_string(&stamp).is_ok_and(|text| text == wanted) {
-            return Ok(Self { interpreter });
+            return Ok(environment);
         }
         let base = base_interpreter(packages)?;
         if folder.exists() {
@@ -140,13 +144,13 @@ impl Environment {
                 .with_context(|| format!("removing the outdated {}", folder.display()))?;
         }
         make(&base, &folder)?;
-        install(&interpreter, packages.requirements, &[])?;
+        install(interpreter, packages.requirements, &[])?;
         if let Some(bare) = packages.bare {
-            install(&interpreter, bare, &["--no-deps"])?;
+            install(interpreter, bare, &["--no-deps"])?;
         }
         // Last, so that an interrupted installation starts again.
         fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
-        Ok(Self { interpreter })
+        Ok(environment)
     }
 
     /// The interpreter's path.
@@ -172,7 +176,8 @@ impl Environment {
     fn command(&self) -> Command {
         let mut python = command(&self.interpreter);
         // No __pycache__ folders beside the sources.
-        python.env("PYTHONDONTWRITEBYTECODE", "1");
+        python.env("PYTHONPYCACHEPREFIX", &self.bytecode);
+        python.env_remove("PYTHONDONTWRITEBYTECODE");
         for threads in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
             python.env(threads, "1");
         }
@@ -287,6 +292,8 @@ fn install(interpreter: &Path, requirements: &str, options: &[&str]) -> Result<(
         "install",
         "--quiet",
         "--disable-pip-version-check",
+        // Most modules are never imported: Python compiles those that are.
+        "--no-compile",
     ];
     step(
         "Python packages",

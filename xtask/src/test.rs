@@ -17,9 +17,10 @@ pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     let start = Instant::now();
     let mut skipped = arguments.skipped();
     let workspace = Workspace::read()?;
+    // First, because it may prepare one of the environments itself.
+    let features = features::all(&mut skipped)?;
     // Downloads need little of the processor.
     let downloads = thread::spawn(download);
-    let features = features::all(&mut skipped)?;
     check::steps(&workspace, &features, &mut skipped)?;
     no_std(&workspace)?;
     // It has no result: what failed is tried again, and told, where it is needed.
@@ -64,8 +65,7 @@ fn no_std(workspace: &Workspace) -> Result<()> {
 fn python_consumers(workspace: &Workspace, features: &[String]) -> Result<()> {
     let python = Environment::prepare(&python::TEST)?;
     let models = workspace.target_directory.join("reference-models");
-    // All of the workspace, as the tests are built: with other features everything would be built twice.
-    let mut example = vec!["build", "--workspace", "--example", "reference_models"];
+    let mut example = [&["build"], features::AS_TESTS].concat();
     example.extend(features.iter().map(String::as_str));
     let program = executable(&example, "reference_models")?;
     step(
@@ -89,9 +89,10 @@ fn tests(features: &[String]) -> Result<()> {
         true => &["nextest", "run"],
         false => &["test"],
     };
-    let targets = ["--workspace", "--lib", "--bins", "--tests"];
     let mut tests = cargo(runner);
-    // One run names all failures.
-    tests.args(targets).arg("--no-fail-fast").args(features);
+    // All that have tests: `--lib` and `--bins` would build empty tests of those that have none. One run names
+    // all failures.
+    tests.args(["--workspace", "--tests", "--no-fail-fast"]);
+    tests.args(features);
     step("tests", &mut tests)
 }
