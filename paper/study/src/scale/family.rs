@@ -209,6 +209,14 @@ impl Family {
     }
 }
 
+impl Family {
+    /// Numbers of the memory that are sines and cosines of y.
+    fn waves(&self) -> usize {
+        let any = self.sine || matches!(self.rows, Rows::Sine { .. });
+        if any { 2 * self.dim() } else { 0 }
+    }
+}
+
 impl Functions for Family {
     fn dim(&self) -> usize {
         self.q.len()
@@ -225,24 +233,26 @@ impl Functions for Family {
         }
     }
 
-    /// Images of cones and their lengths, sines, or squares and products; gradients use the first two again.
+    /// Sines and cosines of y; then images of cones and their lengths, squares and products, or a sum of rows.
     fn memory(&self) -> usize {
-        match &self.rows {
+        let rows = match &self.rows {
+            Rows::Linear { .. } => 0,
             Rows::Quadratic { h, .. } => self.dim() + h.len(),
             Rows::Cones { h, d, .. } => h.len() + d.len(),
             Rows::Sine { .. } => self.dim(),
-            _ => 0,
-        }
+        };
+        self.waves() + rows
     }
 
     fn values(&self, y: &[f64], x: &[f64], constraints: &mut [f64], memory: &mut [f64]) -> f64 {
-        self.rows.values(y, x, constraints, memory);
+        let (waves, memory) = memory.split_at_mut(self.waves());
+        let (sines, cosines) = waves.split_at_mut(waves.len() / 2);
+        for ((sine, cosine), y) in sines.iter_mut().zip(cosines).zip(y) {
+            (*sine, *cosine) = y.sin_cos();
+        }
+        self.rows.values(y, sines, x, constraints, memory);
         let cost = self.cost(x);
-        let linear = if self.sine {
-            cost.iter().zip(y).map(|(p, y)| p * y.sin()).sum()
-        } else {
-            dot(cost, y)
-        };
+        let linear = dot(cost, if self.sine { &*sines } else { y });
         let curved = 0.5 * dot3(&self.q, y, y);
         if self.norm == 0.0 {
             return curved + linear;
@@ -258,16 +268,23 @@ impl Functions for Family {
         gradient: &mut [f64],
         memory: &mut [f64],
     ) {
-        let terms = self.q.iter().zip(self.cost(x)).zip(y);
-        for (gradient, ((q, p), y)) in gradient.iter_mut().zip(terms) {
-            *gradient = q * y + if self.sine { p * y.cos() } else { *p };
+        let (waves, memory) = memory.split_at_mut(self.waves());
+        let cosines = &waves[waves.len() / 2..];
+        let (cost, curved) = (self.cost(x), self.q.iter().zip(y));
+        let terms = gradient.iter_mut().zip(curved);
+        terms.for_each(|(gradient, (q, y))| *gradient = q * y);
+        if self.sine {
+            let terms = gradient.iter_mut().zip(cost.iter().zip(cosines));
+            terms.for_each(|(gradient, (p, cosine))| *gradient += p * cosine);
+        } else {
+            add(gradient, 1.0, cost);
         }
         if self.norm != 0.0 {
             // At 0 there is none; 0 is a subgradient.
             let length = dot(y, y).sqrt().max(f64::MIN_POSITIVE);
             add(gradient, self.norm / length, y);
         }
-        self.rows.gradient(y, weights, gradient, memory);
+        self.rows.gradient(y, cosines, weights, gradient, memory);
     }
 
     fn slopes(
@@ -279,12 +296,14 @@ impl Functions for Family {
         memory: &mut [f64],
     ) {
         let _ = x;
-        self.rows.slopes(y, direction, slopes, memory);
+        let (waves, memory) = memory.split_at_mut(self.waves());
+        let cosines = &waves[waves.len() / 2..];
+        self.rows.slopes(y, cosines, direction, slopes, memory);
     }
 }
 
 impl Rows {
-    fn values(&self, y: &[f64], x: &[f64], values: &mut [f64], memory: &mut [f64]) {
+    fn values(&self, y: &[f64], sines: &[f64], x: &[f64], values: &mut [f64], memory: &mut [f64]) {
         match self {
             Self::Linear { g, h } => {
                 times(g, y, values);
@@ -301,9 +320,7 @@ impl Rows {
                 }
             }
             Self::Sine { g, h } => {
-                let pairs = memory.iter_mut().zip(y);
-                pairs.for_each(|(sine, y)| *sine = y.sin());
-                times(g, memory, values);
+                times(g, sines, values);
                 for (value, (limit, x)) in values.iter_mut().zip(h.iter().zip(x.iter().cycle())) {
                     *value -= limit * x.cos();
                 }
@@ -325,25 +342,31 @@ impl Rows {
     }
 
     /// gradient += Σ weights_i ∇c_i
-    fn gradient(&self, y: &[f64], weights: &[f64], gradient: &mut [f64], memory: &[f64]) {
+    fn gradient(
+        &self,
+        y: &[f64],
+        cosines: &[f64],
+        weights: &[f64],
+        gradient: &mut [f64],
+        memory: &mut [f64],
+    ) {
         let dim = y.len();
+        // Rows are summed before what they have in common: y, or its cosines.
+        let common = match self {
+            Self::Quadratic { .. } => y,
+            Self::Sine { .. } => cosines,
+            Self::Linear { .. } | Self::Cones { .. } => &[],
+        };
+        memory[..common.len()].fill(0.0);
         let some = weights.iter().enumerate();
         for (i, weight) in some.filter(|(_, weight)| **weight != 0.0) {
             match self {
                 Self::Linear { g, .. } => add(gradient, *weight, &g[i * dim..][..dim]),
                 Self::Quadratic { g, curvature, .. } => {
-                    let bent = curvature[i * dim..].iter().zip(y);
-                    let row = g[i * dim..][..dim].iter().zip(bent);
-                    for (gradient, (g, (h, y))) in gradient.iter_mut().zip(row) {
-                        *gradient += weight * (g + h * y);
-                    }
+                    add(gradient, *weight, &g[i * dim..][..dim]);
+                    add(&mut memory[..dim], *weight, &curvature[i * dim..][..dim]);
                 }
-                Self::Sine { g, .. } => {
-                    let row = g[i * dim..][..dim].iter().zip(y);
-                    for (gradient, (g, y)) in gradient.iter_mut().zip(row) {
-                        *gradient += weight * g * y.cos();
-                    }
-                }
+                Self::Sine { g, .. } => add(memory, *weight, &g[i * dim..][..dim]),
                 Self::Cones { g, h, c, d } => {
                     let height = h.len() / d.len();
                     let length = memory[h.len() + i].max(f64::MIN_POSITIVE);
@@ -356,9 +379,18 @@ impl Rows {
                 }
             }
         }
+        let terms = gradient.iter_mut().zip(memory.iter().zip(common));
+        terms.for_each(|(gradient, (sum, common))| *gradient += sum * common);
     }
 
-    fn slopes(&self, y: &[f64], direction: &[f64], slopes: &mut [f64], memory: &[f64]) {
+    fn slopes(
+        &self,
+        y: &[f64],
+        cosines: &[f64],
+        direction: &[f64],
+        slopes: &mut [f64],
+        memory: &mut [f64],
+    ) {
         let dim = y.len();
         match self {
             Self::Linear { g, .. } => {
@@ -371,9 +403,11 @@ impl Rows {
                 }
             }
             Self::Sine { g, .. } => {
-                let moved = y.iter().zip(direction).map(|(y, d)| y.cos() * d);
-                let moved: Vec<f64> = moved.collect();
-                times(g, &moved, slopes);
+                let terms = cosines.iter().zip(direction);
+                for (moved, (cosine, d)) in memory.iter_mut().zip(terms) {
+                    *moved = cosine * d;
+                }
+                times(g, memory, slopes);
             }
             Self::Cones { g, h, c, d } => {
                 let height = h.len() / d.len();
