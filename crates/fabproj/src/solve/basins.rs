@@ -23,8 +23,8 @@ const MORE_STARTS: usize = 6;
 /// There are several basins if another start is better by this part of the objective at so many of the x.
 const BETTER: f64 = 1e-3;
 const OFTEN: usize = 2;
-/// The most optima that are followed over all probed x, which bounds the time of training.
-const FOLLOWED: usize = 64;
+/// The most optima that are followed over all probed x, which takes most of the time of a training.
+const FOLLOWED: usize = 24;
 /// The most basins that are kept.
 const MOST: usize = 8;
 
