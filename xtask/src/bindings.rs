@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::metadata::Workspace;
 use crate::python::{Environment, FRAMEWORKS, PACKAGE, PACKAGE_BENCH, SAFETY};
-use crate::shell::{Skipped, cargo, step, step_beside};
+use crate::shell::{Skipped, cargo, step};
 use crate::{check, features};
 
 /// The folder of the Python package, from the root.
@@ -87,24 +87,23 @@ impl Package {
         })
     }
 
-    /// Tests the wheel with NumPy alone, beside the frameworks, and in Python 3.10. Needs no cargo, so that it
-    /// can run beside it.
+    /// Tests the wheel with NumPy alone, beside the frameworks, and in Python 3.10.
     pub fn test(&self) -> Result<()> {
         install(&self.everyday, &self.wheel)?;
         let mut types = self.everyday.module("mypy.stubtest");
-        step_beside("types of the Python package", types.arg("fabproj._native"))?;
+        step("types of the Python package", types.arg("fabproj._native"))?;
         let mut tests = pytest(&self.everyday, "tests");
-        step_beside("tests of the Python package", &mut tests)?;
+        step("tests of the Python package", &mut tests)?;
         if let Some(environment) = &self.frameworks {
             install(environment, &self.wheel)?;
             let mut tests = pytest(environment, "frameworks");
             without_cuda(environment, &mut tests)?;
-            step_beside("tests beside the frameworks", &mut tests)?;
+            step("tests beside the frameworks", &mut tests)?;
         }
         if let Some(environment) = &self.safety {
             install(environment, &self.wheel)?;
             let mut tests = pytest(environment, "safety");
-            step_beside("tests in Safety Gymnasium", &mut tests)?;
+            step("tests in Safety Gymnasium", &mut tests)?;
         }
         Ok(())
     }
@@ -169,7 +168,7 @@ fn install(environment: &Environment, wheel: &Path) -> Result<()> {
         "--no-compile",
         "--no-deps",
     ];
-    step_beside(
+    step(
         "installation of the wheel",
         environment.module("pip").args(options).arg(wheel),
     )
@@ -190,7 +189,7 @@ fn without_cuda(environment: &Environment, program: &mut Command) -> Result<()> 
         let bin = environment.interpreter().parent().unwrap_or(Path::new("."));
         let libraries = bin.with_file_name("no-cuda");
         let script = format!("{PACKAGE_FOLDER}/cpu_torch.py");
-        step_beside(
+        step(
             "PyTorch without CUDA",
             environment.script(&script).arg(&libraries),
         )?;

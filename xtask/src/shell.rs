@@ -45,24 +45,6 @@ pub fn step(title: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a step beside others: what it prints appears in one piece when it is done.
-pub fn step_beside(title: &str, command: &mut Command) -> Result<()> {
-    let start = Instant::now();
-    let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| missing(command, error))?;
-    let seconds = start.elapsed().as_secs_f64();
-    eprintln!(
-        "\n── {title}: {}\n{}{}   {title}: {seconds:.1} s",
-        line(command),
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    if !output.status.success() {
-        bail!("{title} failed ({}): {}", output.status, line(command));
-    }
-    Ok(())
-}
-
 /// The standard output of a command; its errors stay on the terminal.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command

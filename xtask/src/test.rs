@@ -1,6 +1,5 @@
 //! Everything that CI runs. The tests come last, so that their summary closes the output.
 
-use std::panic::resume_unwind;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Instant;
@@ -26,11 +25,10 @@ pub fn run(arguments: &check::Arguments) -> Result<ExitCode> {
     // It has no result: what failed is tried again, and told, where it is needed.
     let _ = downloads.join();
     python_consumers(&workspace, &features)?;
-    let package = Package::build(&workspace, &mut skipped)?;
-    let beside = thread::spawn(move || package.test());
-    let tested = doc_tests(&features).and_then(|()| tests(&features));
-    beside.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-    tested?;
+    // Not beside cargo's tests: a training that asks a callable keeps two processors busy.
+    Package::build(&workspace, &mut skipped)?.test()?;
+    doc_tests(&features)?;
+    tests(&features)?;
     let seconds = start.elapsed().as_secs_f64();
     eprintln!(
         "\n{}",
